@@ -41,7 +41,7 @@ _SPEC_CONFIG = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 class _ExplainsItself(ModelMetaclass):
     """Turns pydantic's error, when a spec is made in Python, into ours: every problem, with its place."""
 
-    def __call__(cls, *args: Any, **fields: Any) -> Any:
+    def __call__(cls, *args: Any, **fields: Any) -> Any:  # noqa: N805 - the instance of a metaclass is a class
         try:
             return super().__call__(*args, **fields)
         except ValidationError as error:
@@ -140,16 +140,14 @@ class Part:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        if dataclasses.is_dataclass(cls):
+        if "members" not in cls.__dict__:  # one part of a family: its own fields
             return handler(source)
         return core_schema.with_info_plain_validator_function(
             _validator_of(cls), serialization=core_schema.plain_serializer_function_ser_schema(cls.plain)
         )
 
 
-@functools.cache
-def _adapter(cls: type[Part]) -> TypeAdapter[Part]:
-    return TypeAdapter(cls)
+_adapter: Callable[[Any], TypeAdapter[Any]] = functools.cache(TypeAdapter)
 
 
 def _validator_of(family: type[Part]) -> Callable[[Any, core_schema.ValidationInfo[Any]], Part]:

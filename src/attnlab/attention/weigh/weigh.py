@@ -1,0 +1,25 @@
+"""What a weighing is: scores into weights.
+
+Shapes: B batch, H heads, T queries, S keys.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from torch import Tensor
+
+from attnlab.spec import Part
+
+
+class Weigh(Part, family="weigh"):
+    """A weighing: `(scores_BHTS, visible) -> weights_BHTS`.
+
+    `visible` is boolean and broadcasts to the scores. What is not visible weighs exactly zero and must not
+    influence what is; a row that sees nothing weighs nothing, and stays finite.
+    """
+
+    is_softmax: ClassVar[bool] = False  # what PyTorch's fused attention computes
+
+    def __call__(self, scores_BHTS: Tensor, visible: Tensor) -> Tensor:
+        raise TypeError(f"the weighing {self.name!r} does not say how to weigh")

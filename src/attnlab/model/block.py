@@ -1,0 +1,44 @@
+"""A pre-norm transformer block: x + mix(norm x), then x + mlp(norm x).
+
+Shapes: N tokens of a flat stream, D model width.
+"""
+
+from __future__ import annotations
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from attnlab.attention import Dims, Layout, Mixer, PositionScheme, State
+from attnlab.attention.residual import EndsResidual
+
+
+class Block(nn.Module):
+    """One layer of a model."""
+
+    def __init__(self, mixer: Mixer, dims: Dims, mlp_ratio: int) -> None:
+        super().__init__()
+        self.norm_mix = nn.LayerNorm(dims.width)
+        self.mixer = mixer.build(dims)
+        self.norm_mlp = nn.LayerNorm(dims.width)
+        self.mlp = Mlp(dims.width, mlp_ratio)
+        self.dropout = dims.dropout
+
+    def forward(
+        self, x_ND: Tensor, layout: Layout, position: PositionScheme, state: State | None = None
+    ) -> Tensor:
+        mixed_ND = self.mixer(self.norm_mix(x_ND), layout, position, state)
+        x_ND = x_ND + F.dropout(mixed_ND, self.dropout, self.training)
+        return x_ND + F.dropout(self.mlp(self.norm_mlp(x_ND)), self.dropout, self.training)
+
+
+class Mlp(nn.Module):
+    """Two linear layers with a GELU between them."""
+
+    def __init__(self, width: int, ratio: int) -> None:
+        super().__init__()
+        self.up = nn.Linear(width, ratio * width)
+        self.down = EndsResidual(ratio * width, width)
+
+    def forward(self, x_ND: Tensor) -> Tensor:
+        y_ND: Tensor = self.down(F.gelu(self.up(x_ND), approximate="tanh"))
+        return y_ND
