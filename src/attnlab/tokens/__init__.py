@@ -1,0 +1,20 @@
+"""Tokenizers; documents into sequences and batches."""
+
+from attnlab.tokens.base import Framing, Tokenizer
+from attnlab.tokens.encoded import Encoded
+from attnlab.tokens.framing import Blocks, Sentences
+from attnlab.tokens.prepare import Prepared, prepare
+from attnlab.tokens.vocabulary import Vocabulary
+from attnlab.tokens.words import Words
+
+__all__ = [
+    "Blocks",
+    "Encoded",
+    "Framing",
+    "Prepared",
+    "Sentences",
+    "Tokenizer",
+    "Vocabulary",
+    "Words",
+    "prepare",
+]
