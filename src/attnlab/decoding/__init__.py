@@ -1,0 +1,5 @@
+"""Decoding: how a model's distributions become text."""
+
+from attnlab.decoding.sampling import sample
+
+__all__ = ["sample"]

@@ -1,0 +1,1 @@
+"""Evaluation: the same measurements, taken the same way, for every arm."""

@@ -1,0 +1,93 @@
+"""The loss of every sequence and document of a split: one function for train, dev and test alike.
+
+Shapes: N tokens of a flat stream, n tokens of a chunk, D model width, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnlab.attention import Layout
+from attnlab.model import DecoderModel
+from attnlab.record import DocumentLosses
+from attnlab.tokens.batches import Batch, in_order_of_length
+from attnlab.tokens.encoded import Encoded
+
+Losses = NDArray[np.float64]
+_CHUNK = 256  # tokens whose logits are held at once
+BATCH_TOKENS = 2048
+
+
+@torch.inference_mode()
+def token_losses(model: DecoderModel, batch: Batch) -> Tensor:
+    """(N,) the loss in nats at every place of a batch, in evaluation mode and full precision."""
+    was_training = model.training
+    model.eval()
+    hidden_ND = model.hidden(torch.from_numpy(batch.inputs_N), Layout(batch.lengths_B.tolist()))
+    losses_N = losses_of(hidden_ND, model.head.weight, torch.from_numpy(batch.targets_N))
+    model.train(was_training)
+    return losses_N
+
+
+def losses_of(hidden_ND: Tensor, weight_VD: Tensor, targets_N: Tensor) -> Tensor:
+    """-log softmax(hidden·weightᵀ)[target], some tokens at a time."""
+    losses = []
+    for hidden_nD, targets_n in zip(hidden_ND.split(_CHUNK), targets_N.split(_CHUNK), strict=True):
+        logits_nV = hidden_nD @ weight_VD.T
+        losses.append(logits_nV.logsumexp(-1) - logits_nV.gather(1, targets_n[:, None]).view(-1))
+    return torch.cat(losses)
+
+
+def sequence_losses(
+    model: DecoderModel, split: Encoded, sequences: NDArray[np.int64] | None = None
+) -> Losses:
+    """The summed loss of every sequence; NaN for those not among `sequences`."""
+    sums = np.full(split.n_sequences, np.nan)
+    for batch in in_order_of_length(split, BATCH_TOKENS, sequences):
+        losses_N = token_losses(model, batch).double().numpy()
+        sums[batch.sequences_B] = np.add.reduceat(losses_N, batch.lengths_B.cumsum() - batch.lengths_B)
+    return sums
+
+
+def document_losses(model: DecoderModel, split: Encoded) -> DocumentLosses:
+    """The mean loss and the number of tokens of every document of a split."""
+    return by_document(split, sequence_losses(model, split))
+
+
+def by_document(split: Encoded, sums: Losses) -> DocumentLosses:
+    """Sums per sequence, as means per document."""
+    documents = len(split.names)
+    tokens = np.bincount(split.document, split.targets_per_sequence, documents)
+    losses = np.bincount(split.document, sums, documents)
+    held = tokens > 0  # a document too short for a single prediction says nothing
+    return DocumentLosses(
+        names=tuple(name for name, keep in zip(split.names, held, strict=True) if keep),
+        loss=tuple((losses[held] / tokens[held]).tolist()),
+        tokens=tuple(tokens[held].astype(int).tolist()),
+    )
+
+
+def mean_loss(model: DecoderModel, split: Encoded, sequences: NDArray[np.int64] | None = None) -> float:
+    """The mean loss per token over a split, or over some of its sequences."""
+    sums = sequence_losses(model, split, sequences)
+    counted = ~np.isnan(sums)
+    return float(sums[counted].sum() / split.targets_per_sequence[counted].sum())
+
+
+def sample_of(split: Encoded, tokens: int, seed: int = 0) -> NDArray[np.int64]:
+    """Sequences, drawn once and for all, of about that many tokens together; all where there are fewer."""
+    order = np.random.default_rng([seed, split.n_sequences]).permutation(split.n_sequences)
+    enough = np.searchsorted(split.targets_per_sequence[order].cumsum(), tokens) + 1
+    chosen: NDArray[np.int64] = np.sort(order[:enough])
+    return chosen
+
+
+def bits_per_byte(split: Encoded, losses: Iterable[float], tokens: Iterable[int]) -> float:
+    """Nats per token as bits per byte of text, which does not depend on the tokenizer."""
+    nats = sum(loss * n for loss, n in zip(losses, tokens, strict=True))
+    return float(nats / np.log(2) / split.bytes.sum())

@@ -1,0 +1,93 @@
+"""Checkpoints: everything a run needs to go on, in one safetensors file that is there whole or not at all.
+
+Nothing in it is code: tensors, and a JSON header. The random numbers of a step follow from the seed and the
+step, so there is no generator state to keep.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import safetensors
+import torch
+from safetensors.torch import save
+from torch import Tensor, nn
+
+from attnlab.errors import StoreError
+from attnlab.wholefile import write_whole
+
+_PARAMETER, _OPTIMIZER = "model/", "optimizer/"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Named tensors and what is known about them."""
+
+    tensors: Mapping[str, Tensor]
+    facts: Mapping[str, Any]
+
+    @classmethod
+    def of(
+        cls, model: nn.Module, optimizer: torch.optim.Optimizer | None, facts: Mapping[str, Any]
+    ) -> Checkpoint:
+        """What a model, and its optimiser while it is being trained, consist of right now."""
+        tensors = {_PARAMETER + name: tensor for name, tensor in model.state_dict().items()}
+        for index, values in (optimizer.state_dict()["state"] if optimizer else {}).items():
+            tensors |= {f"{_OPTIMIZER}{index}/{key}": torch.as_tensor(value) for key, value in values.items()}
+        return cls(tensors, facts)
+
+    def restore(self, model: nn.Module, optimizer: torch.optim.Optimizer | None = None) -> None:
+        """Put the values back where `of` found them."""
+        named = {k.removeprefix(_PARAMETER): v for k, v in self.tensors.items() if k.startswith(_PARAMETER)}
+        model.load_state_dict(named)
+        if optimizer is not None:
+            state: dict[int, dict[str, Tensor]] = {}
+            for key, value in self.tensors.items():
+                if key.startswith(_OPTIMIZER):
+                    index, name = key.removeprefix(_OPTIMIZER).split("/")
+                    state.setdefault(int(index), {})[name] = value
+            groups = optimizer.state_dict()["param_groups"]
+            optimizer.load_state_dict({"state": state, "param_groups": groups})
+
+    def write(self, path: Path) -> None:
+        """Write it, with a digest of its contents. A tensor of two names (tied weights) is written once."""
+        distinct: dict[str, Tensor] = {}
+        first_name: dict[int, str] = {}
+        shared: dict[str, str] = {}
+        for name, tensor in self.tensors.items():
+            place = tensor.data_ptr() or id(tensor)
+            if place in first_name:
+                shared[name] = first_name[place]
+            else:
+                first_name[place] = name
+                distinct[name] = tensor.detach().contiguous()
+        facts = json.dumps({**self.facts, "shared": shared, "sha256": _digest(distinct)})
+        write_whole(path, save(distinct, metadata={"attnlab": facts}))
+
+    @classmethod
+    def read(cls, path: Path) -> Checkpoint:
+        """A checkpoint whose contents are what was written; anything else is a `StoreError`."""
+        try:
+            with safetensors.safe_open(path, framework="pt") as file:
+                facts = json.loads((file.metadata() or {})["attnlab"])
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+        except (OSError, KeyError, ValueError, safetensors.SafetensorError) as error:
+            raise StoreError(f"{path}: not a readable checkpoint ({error})") from None
+        if _digest(tensors) != facts.pop("sha256"):
+            raise StoreError(f"{path}: damaged: its tensors are not the ones that were written")
+        for name, original in facts.pop("shared").items():
+            tensors[name] = tensors[original]
+        return cls(tensors, facts)
+
+
+def _digest(tensors: Mapping[str, Tensor]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        digest.update(name.encode())
+        digest.update(tensors[name].contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()

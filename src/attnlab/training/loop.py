@@ -1,0 +1,160 @@
+"""The one training loop.
+
+It knows neither what is trained nor on what: a model, an objective and numbered batches are given to it. A
+step depends on the parameters, the seed and its own number alone, so a run that was killed goes on from its
+last checkpoint to the same numbers.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, Literal, Protocol, TypeVar
+
+import torch
+from torch import nn
+
+from attnlab.model.initial import stream
+from attnlab.tokens.batches import Batch, Batches
+from attnlab.training.checkpoint import Checkpoint
+from attnlab.training.objectives import Objective
+from attnlab.training.training import Training
+
+M = TypeVar("M", bound=nn.Module)
+Row = Mapping[str, Any]
+Status = Literal["ok", "diverged"]
+
+_LOGGED_ROWS = 200  # lines of a run's curve
+_EXPLODED = 3.0  # times the first loss, on the running mean below: worse than knowing nothing
+_MEMORY = 0.9  # of the running mean of the loss
+
+
+class Observer(Protocol):
+    """Who wants to know how a run is going."""
+
+    def row(self, row: Row) -> None:
+        """A line of the curve: `step` and what was measured there."""
+
+    def should_stop(self) -> bool:
+        """Whether to write a checkpoint and leave now."""
+
+
+class Interrupted(Exception):
+    """The run stopped because it was asked to; its checkpoint is written."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run(Generic[M]):
+    """Everything one training run needs."""
+
+    model: M
+    objective: Objective[M]
+    batches: Batches
+    training: Training
+    steps: int
+    seed: int
+    evaluate: Callable[[], Row]  # train and dev loss, in evaluation mode
+    checkpoint: Path | None = None
+    checkpoint_seconds: float = 20.0
+
+
+@dataclass
+class Progress:
+    """How far a run has come: what a checkpoint holds beside the tensors."""
+
+    step: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+    first_loss: float = math.nan
+    mean_loss: float = math.nan
+    status: Status = "ok"
+    reason: str | None = None
+    last: dict[str, Any] = field(default_factory=dict)  # the latest evaluation
+
+    def take_in(self, loss: float, tokens: int) -> None:
+        """One more step; notices when the run has diverged."""
+        self.step += 1
+        self.tokens += tokens
+        self.first_loss = loss if self.step == 1 else self.first_loss
+        self.mean_loss = loss if self.step == 1 else _MEMORY * self.mean_loss + (1 - _MEMORY) * loss
+        if not math.isfinite(loss):
+            self.status, self.reason = "diverged", f"the loss was {loss} at step {self.step}"
+        elif self.mean_loss > _EXPLODED * self.first_loss:
+            self.status = "diverged"
+            self.reason = (
+                f"the loss grew from {self.first_loss:.3g} to {self.mean_loss:.3g} by step {self.step}"
+            )
+
+
+def train(run: Run[Any], observer: Observer) -> Progress:
+    """Train until the budget is used, the run diverges, or the observer asks to stop (`Interrupted`)."""
+    optimizer = run.training.optimizer.build(run.model)
+    rates = [group["lr"] for group in optimizer.param_groups]
+    progress = _resume(run, optimizer)
+    log_every = max(1, run.steps // _LOGGED_ROWS)
+    evaluate_at = {
+        round(run.steps * k / run.training.evaluations) for k in range(1, run.training.evaluations + 1)
+    }
+    saved = started = time.perf_counter()
+    before = progress.seconds
+    run.model.train()
+    while progress.step < run.steps and progress.status == "ok":
+        factor = run.training.schedule.factor(progress.step, run.steps)
+        for group, rate in zip(optimizer.param_groups, rates, strict=True):
+            group["lr"] = rate * factor
+        batch = run.batches[progress.step]
+        loss = _step(run, optimizer, batch, progress.step)
+        progress.take_in(loss, batch.tokens)
+        progress.seconds = before + time.perf_counter() - started
+        row: dict[str, Any] = {"step": progress.step, "loss": loss, "learning_rate": rates[0] * factor}
+        row |= {"tokens": progress.tokens, "seconds": progress.seconds}
+        if progress.step in evaluate_at and progress.status == "ok":
+            # Not training: its time is not counted as such.
+            paused = time.perf_counter()
+            progress.last = dict(run.evaluate())
+            row |= progress.last
+            run.model.train()
+            started += time.perf_counter() - paused
+        if progress.step % log_every == 0 or progress.step == 1 or len(row) > 5 or progress.status != "ok":
+            observer.row(row)
+        if observer.should_stop():
+            _save(run, optimizer, progress)
+            raise Interrupted
+        if time.perf_counter() - saved > run.checkpoint_seconds:
+            _save(run, optimizer, progress)
+            saved = time.perf_counter()
+    return progress
+
+
+def _step(run: Run[Any], optimizer: torch.optim.Optimizer, batch: Batch, step: int) -> float:
+    """One step; gives back the mean loss over the batch's tokens."""
+    torch.manual_seed(stream(run.seed, "step", step))
+    optimizer.zero_grad(set_to_none=True)
+    total = 0.0
+    pieces = [batch] if run.training.accumulate == 1 else batch.split(run.training.accumulate)
+    for piece in pieces:
+        # By the tokens of the whole batch: pieces of unequal length then add up to the same gradient.
+        loss = run.objective(run.model, piece) / batch.tokens
+        loss.backward()
+        total += loss.item()
+    if run.training.clip is not None:
+        nn.utils.clip_grad_norm_(run.model.parameters(), run.training.clip)
+    optimizer.step()
+    return total
+
+
+def _save(run: Run[Any], optimizer: torch.optim.Optimizer, progress: Progress) -> None:
+    if run.checkpoint is not None:
+        facts = {"seed": run.seed, "progress": vars(progress)}
+        Checkpoint.of(run.model, optimizer, facts).write(run.checkpoint)
+
+
+def _resume(run: Run[Any], optimizer: torch.optim.Optimizer) -> Progress:
+    if run.checkpoint is None or not run.checkpoint.exists():
+        return Progress()
+    checkpoint = Checkpoint.read(run.checkpoint)
+    checkpoint.restore(run.model, optimizer)
+    return Progress(**checkpoint.facts["progress"])

@@ -1,0 +1,48 @@
+"""How a model is trained: the section of a declaration."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+import torch
+from pydantic import model_validator
+
+from attnlab.spec import Positive, PositiveFloat, Spec
+from attnlab.training.optimizers import AdamW, Optimizer
+from attnlab.training.schedules import Constant, Schedule
+
+Precision = Literal["float32", "bfloat16-head"]
+
+
+class Training(Spec):
+    """Budget, batches, optimiser. The budget is one of `steps`, `epochs`, `tokens`; one epoch by default."""
+
+    steps: Positive | None = None
+    epochs: PositiveFloat | None = None
+    tokens: Positive | None = None
+    batch: Positive = 32  # sequences per step
+    accumulate: Positive = 1  # pieces in which a batch is worked through; the result is the same
+    clip: PositiveFloat | None = 1.0  # largest norm of the gradient
+    optimizer: Optimizer = AdamW()
+    schedule: Schedule = Constant()
+    precision: Precision = "bfloat16-head"
+    evaluations: Positive = 5  # how often train and dev loss are measured on the way, the end included
+
+    @model_validator(mode="after")
+    def _one_budget(self) -> Self:
+        given = [name for name in ("steps", "epochs", "tokens") if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise ValueError(f"a budget is given in one unit, not in {' and '.join(given)}")
+        return self
+
+    def resolve_steps(self, per_epoch: int, tokens_per_epoch: int) -> int:
+        """The number of steps that the budget comes to on a training split."""
+        if self.steps is not None:
+            return self.steps
+        if self.tokens is not None:
+            return max(1, round(self.tokens * per_epoch / tokens_per_epoch))
+        return max(1, round((self.epochs or 1.0) * per_epoch))
+
+    @property
+    def head_dtype(self) -> torch.dtype:
+        return torch.bfloat16 if self.precision == "bfloat16-head" else torch.float32
