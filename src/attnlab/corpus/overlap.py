@@ -1,7 +1,9 @@
 """How much of the held-out text was seen in training, exactly or nearly.
 
-Exact: the share of held-out units that stand in train word for word, case and spacing aside.
-Near: the share of held-out units of at least eight words of which at least half of all eight-word stretches
+A text is a unit, or the second text of a pair: a passage that two questions share is overlap too.
+
+Exact: the share of held-out texts that stand in train word for word, case and spacing aside.
+Near: the share of held-out texts of at least eight words of which at least half of all eight-word stretches
 occur somewhere in train. Stretches are compared by 64-bit hashes, so a chance match is next to impossible.
 """
 
@@ -18,7 +20,7 @@ from numpy.typing import NDArray
 from attnlab.corpus.document import Document
 
 STRETCH = 8  # words
-CONTAINED = 0.5  # of a unit's stretches, for it to count as near
+CONTAINED = 0.5  # of a text's stretches, for it to count as near
 
 Hashes = NDArray[np.uint64]
 _WORD = re.compile(r"\w+")
@@ -29,10 +31,10 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 class Overlap:
     """Of one held-out split with train."""
 
-    exact: float  # the share of its units
-    near: float  # the share of its units of eight words or more; 0 where there are none
-    units: int
-    long_units: int  # of eight words or more
+    exact: float  # the share of its texts
+    near: float  # the share of its texts of eight words or more; 0 where there are none
+    texts: int
+    long_texts: int  # of eight words or more
 
     def plain(self) -> dict[str, float | int]:
         return asdict(self)
@@ -40,18 +42,18 @@ class Overlap:
 
 def overlaps(train: Sequence[Document], held_out: Mapping[str, Sequence[Document]]) -> dict[str, Overlap]:
     """The overlap of every held-out split with train."""
-    seen_units = {_normal(unit) for document in train for unit in document.units}
+    seen_texts = set(_texts(train))
     ids: dict[str, int] = {}
     stretches, _ = _stretches(_texts(train), ids)
     seen = np.unique(stretches)
-    return {name: _overlap(documents, seen_units, seen, ids) for name, documents in held_out.items()}
+    return {name: _overlap(documents, seen_texts, seen, ids) for name, documents in held_out.items()}
 
 
 def _overlap(
-    documents: Sequence[Document], seen_units: set[str], seen: Hashes, ids: dict[str, int]
+    documents: Sequence[Document], seen_texts: set[str], seen: Hashes, ids: dict[str, int]
 ) -> Overlap:
     texts = list(_texts(documents))
-    exact = sum(text in seen_units for text in texts)
+    exact = sum(text in seen_texts for text in texts)
     stretches, owner = _stretches(texts, ids)
     places = np.minimum(np.searchsorted(seen, stretches), max(len(seen) - 1, 0))
     found = seen[places] == stretches if len(seen) else np.zeros(len(stretches), dtype=np.bool_)
@@ -65,7 +67,10 @@ def _overlap(
 
 
 def _texts(documents: Iterable[Document]) -> Iterable[str]:
-    return (_normal(unit) for document in documents for unit in document.units)
+    for document in documents:
+        yield from map(_normal, document.units)
+        if document.pair is not None:
+            yield _normal(document.pair)
 
 
 def _normal(text: str) -> str:

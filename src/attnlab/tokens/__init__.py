@@ -1,6 +1,8 @@
 """Tokenizers; documents into sequences and batches."""
 
 from attnlab.tokens.base import Framing, Tokenizer
+from attnlab.tokens.bpe import Bpe
+from attnlab.tokens.characters import Characters
 from attnlab.tokens.encoded import Encoded
 from attnlab.tokens.framing import Blocks, Sentences
 from attnlab.tokens.prepare import Prepared, prepare
@@ -9,6 +11,8 @@ from attnlab.tokens.words import Words
 
 __all__ = [
     "Blocks",
+    "Bpe",
+    "Characters",
     "Encoded",
     "Framing",
     "Prepared",

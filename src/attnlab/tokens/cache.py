@@ -23,6 +23,7 @@ from attnlab.tokens.encoded import Encoded
 from attnlab.tokens.vocabulary import Vocabulary
 
 Entry = tuple[Vocabulary, Mapping[str, Encoded], Mapping[str, Any]]
+_FIELDS = ("names", "size", "start", "stop", "unknown", "cut_sequences", "cut_tokens")
 _ARRAYS = ("ids", "starts", "document", "bytes")
 
 
@@ -72,14 +73,7 @@ def write(
         "vocabulary": vocabulary.to_json(),
         "facts": facts,
         "splits": {
-            name: {
-                "names": encoded.names,
-                "stop": encoded.stop,
-                "unknown": encoded.unknown,
-                "cut_sequences": encoded.cut_sequences,
-                "cut_tokens": encoded.cut_tokens,
-            }
-            for name, encoded in splits.items()
+            name: {field: getattr(encoded, field) for field in _FIELDS} for name, encoded in splits.items()
         },
     }
     arrays = {

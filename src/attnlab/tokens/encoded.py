@@ -23,6 +23,8 @@ class Encoded:
     document: Ids  # S: which document a sequence belongs to, as an index into `names`
     names: tuple[str, ...]  # D
     bytes: Longs  # S: UTF-8 bytes of the text that the targets of a sequence stand for
+    size: int  # of the vocabulary: ids are below it
+    start: int
     stop: int
     unknown: int | None
     cut_sequences: int = 0  # sequences that lost their end to the length limit

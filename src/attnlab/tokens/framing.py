@@ -51,6 +51,8 @@ class Sentences(Framing):
             document=np.repeat(np.arange(len(documents), dtype=np.int32), [len(d.units) for d in documents]),
             names=tuple(d.name for d in documents),
             bytes=sizes,
+            size=vocabulary.size,
+            start=start,
             stop=stop,
             unknown=vocabulary.unknown,
             cut_sequences=len(too_long),
@@ -87,6 +89,8 @@ class Blocks(Framing):
             document=np.asarray(owner, dtype=np.int32),
             names=tuple(d.name for d in documents),
             bytes=np.asarray(blocks, dtype=np.int64),
+            size=vocabulary.size,
+            start=vocabulary.start,
             stop=vocabulary.stop,
             unknown=vocabulary.unknown,
         )
