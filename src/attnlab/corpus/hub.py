@@ -106,9 +106,9 @@ def _load(dataset: str, config: str | None, revision: str | None, base: Path | N
         name = str(local) if local is not None and local.is_dir() else dataset
         return datasets.load_dataset(name, config, revision=revision)
     except Exception as error:  # the network, the hub and its files share no base class
-        lines = str(error).strip().splitlines()
+        reason = next(iter(str(error).strip().splitlines()), "")
         raise CorpusError(
-            f"the data set {dataset!r} could not be loaded: {type(error).__name__}: {lines[0] if lines else ''}"
+            f"the data set {dataset!r} could not be loaded: {type(error).__name__}: {reason}"
         ) from error
 
 

@@ -66,9 +66,7 @@ def _format_of(path: Path, name: str) -> Format:
     for known in _READERS:
         if ending == known:
             return known
-    raise CorpusError(
-        f"{name!r}: {unknown('table format', ending, _READERS)}; name it under `format` if the ending does not"
-    )
+    raise CorpusError(f"{name!r}: {unknown('table format', ending, _READERS)}; say which under `format`")
 
 
 def _tsv(text: str, name: str, header: bool) -> Iterator[Row]:
