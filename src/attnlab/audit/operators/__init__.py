@@ -1,0 +1,23 @@
+"""Level 1: checks on one operator, `attention(q, k, v, *, causal=True)`, a part or a mixer."""
+
+from attnlab.audit.operators.batch import batch, heads
+from attnlab.audit.operators.causality import causality, large_inputs
+from attnlab.audit.operators.length import length
+from attnlab.audit.operators.sane import determinism, finite, purity, shape, uses_values
+from attnlab.audit.operators.subject import Operator, operator_from
+from attnlab.audit.rule import Rule
+
+RULES: tuple[Rule[Operator], ...] = (
+    shape,
+    finite,
+    determinism,
+    purity,
+    uses_values,
+    causality,
+    large_inputs,
+    length,
+    batch,
+    heads,
+)
+
+__all__ = ["RULES", "Operator", "operator_from"]
