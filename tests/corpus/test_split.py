@@ -54,7 +54,12 @@ def test_a_group_stays_together() -> None:
         assert len({sides[f"d{i}"] for i in range(3 * g, 3 * g + 3)}) == 1
 
 
-@pytest.mark.parametrize("n", [0, 1, 2])
+def test_no_documents() -> None:
+    with pytest.raises(CorpusError, match="there is no text"):
+        divide([], dev=0.0, test=0.0, seed=0, source="x")
+
+
+@pytest.mark.parametrize("n", [1, 2])
 def test_too_few_documents(n: int) -> None:
     with pytest.raises(CorpusError, match="too few to hold out 1 for dev and 1 for test"):
         divide(_documents(n), dev=0.1, test=0.1, seed=0, source="x")

@@ -43,6 +43,8 @@ def divide(
 
     Documents of one group (two messages of the same day) are never put on different sides.
     """
+    if not documents:
+        raise CorpusError(f"{source}: there is no text in it")
     keys = list(groups) if groups is not None else [str(i) for i in range(len(documents))]
     order = list(dict.fromkeys(keys))
     n_dev, n_test = (max(1, round(share * len(order))) if share > 0 else 0 for share in (dev, test))
