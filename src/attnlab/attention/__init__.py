@@ -2,35 +2,99 @@
 
 from attnlab.attention.dims import Dims
 from attnlab.attention.layout import Layout
-from attnlab.attention.mask import Causal, Everything, Mask
+from attnlab.attention.mask import Causal, Everything, Mask, Nearby, Window
 from attnlab.attention.mixer import Mixer, MixerLayer, State
 from attnlab.attention.operator import Attention, AttentionLayer
-from attnlab.attention.position import Absent, Learned, Position, PositionScheme
-from attnlab.attention.project import Project, Projection, Separate
-from attnlab.attention.score import Additive, Dot, Score
-from attnlab.attention.weigh import Softmax, Weigh
+from attnlab.attention.position import (
+    Absent,
+    Alibi,
+    Learned,
+    Position,
+    PositionScheme,
+    Rotary,
+    Sinusoidal,
+    T5Bias,
+)
+from attnlab.attention.project import (
+    Grouped,
+    KeyIsValue,
+    Network,
+    Nonlinear,
+    Project,
+    Projection,
+    QueryIsKey,
+    QueryIsKeyIsValue,
+    Separate,
+)
+from attnlab.attention.score import (
+    Additive,
+    Bilinear,
+    Cosine,
+    Distance,
+    Dot,
+    Score,
+    ScoreFunction,
+    Unscaled,
+    score_from,
+)
+from attnlab.attention.weigh import (
+    Argmax,
+    Entmax15,
+    Relu,
+    Sigmoid,
+    Softmax,
+    SoftmaxPlusOne,
+    Sparsemax,
+    StraightThroughArgmax,
+    Weigh,
+)
 
 __all__ = [
     "Absent",
     "Additive",
+    "Alibi",
+    "Argmax",
     "Attention",
     "AttentionLayer",
+    "Bilinear",
     "Causal",
+    "Cosine",
     "Dims",
+    "Distance",
     "Dot",
+    "Entmax15",
     "Everything",
+    "Grouped",
+    "KeyIsValue",
     "Layout",
     "Learned",
     "Mask",
     "Mixer",
     "MixerLayer",
+    "Nearby",
+    "Network",
+    "Nonlinear",
     "Position",
     "PositionScheme",
     "Project",
     "Projection",
+    "QueryIsKey",
+    "QueryIsKeyIsValue",
+    "Relu",
+    "Rotary",
     "Score",
+    "ScoreFunction",
     "Separate",
+    "Sigmoid",
+    "Sinusoidal",
     "Softmax",
+    "SoftmaxPlusOne",
+    "Sparsemax",
     "State",
+    "StraightThroughArgmax",
+    "T5Bias",
+    "Unscaled",
     "Weigh",
+    "Window",
+    "score_from",
 ]

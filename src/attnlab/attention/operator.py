@@ -17,7 +17,7 @@ from attnlab.attention.dims import Dims
 from attnlab.attention.layout import Layout
 from attnlab.attention.mask import Causal, Mask
 from attnlab.attention.mixer import Mixer, MixerLayer, State
-from attnlab.attention.position import PositionScheme
+from attnlab.attention.position import Position, PositionScheme
 from attnlab.attention.project import Project, Separate
 from attnlab.attention.residual import EndsResidual
 from attnlab.attention.score import Dot, Score
@@ -40,6 +40,9 @@ class Attention(Mixer):
     @property
     def hides_future(self) -> bool:
         return self.mask.hides_future
+
+    def refuses(self, position: Position) -> str | None:
+        return self.score.refuses(position)
 
     def not_fusable_because(self) -> str | None:
         """Why PyTorch's fused attention cannot compute these parts; None when it can."""
@@ -65,20 +68,24 @@ class AttentionLayer(MixerLayer):
         self.score = parts.score.build(dims)
         self.merge = EndsResidual(dims.width, dims.width)
         self.scale = parts.score.dot_scale(dims)
+        self.as_dot = getattr(self.score, "as_dot", parts.score.as_dot)
         self.fused = parts.kernel != "stages" and parts.not_fusable_because() is None
 
     def forward(
         self, x_ND: Tensor, layout: Layout, position: PositionScheme, state: State | None = None
     ) -> Tensor:
+        mixed_BHTd = self.mix(x_ND, layout, position, state)
+        merged: Tensor = self.merge(layout.flatten(mixed_BHTd.transpose(1, 2)).flatten(1))
+        return merged
+
+    def mix(self, x_ND: Tensor, layout: Layout, position: PositionScheme, state: State | None) -> Tensor:
+        """(B, H, T, d): for every head and query, the values as its weights mix them."""
         q_BHTd, k_BGSd, v_BGSd, keys = self._project(x_ND, layout, position, state)
         k_BHSd, v_BHSd = _share_heads(k_BGSd, q_BHTd), _share_heads(v_BGSd, q_BHTd)
         if self.fused:
-            mixed_BHTd = self._fused(q_BHTd, k_BHSd, v_BHSd, layout, position, keys)
-        else:
-            weights_BHTS = self._weigh(q_BHTd, k_BHSd, layout, position, keys)
-            mixed_BHTd = F.dropout(weights_BHTS, self.dropout, self.training) @ v_BHSd
-        merged: Tensor = self.merge(layout.flatten(mixed_BHTd.transpose(1, 2)).flatten(1))
-        return merged
+            return self._fused(q_BHTd, k_BHSd, v_BHSd, layout, position, keys)
+        weights_BHTS = self._weigh(q_BHTd, k_BHSd, layout, position, keys)
+        return F.dropout(weights_BHTS, self.dropout, self.training) @ v_BHSd
 
     def begin(self) -> KeysAndValues:
         return KeysAndValues()
@@ -102,7 +109,7 @@ class AttentionLayer(MixerLayer):
     ) -> Tensor:
         """The stages one by one: what the fused kernel is held against."""
         scores_BHTS = self.score(q_BHTd, k_BHSd)
-        bias_HTS = position.bias(layout.positions_T, keys.positions_S)
+        bias_HTS = _bias(position, layout, keys, q_BHTd)
         if bias_HTS is not None:
             scores_BHTS = scores_BHTS + bias_HTS
         seen = self.parts.mask.visible(layout.positions_T, keys.positions_S)
@@ -125,23 +132,40 @@ class AttentionLayer(MixerLayer):
         position: PositionScheme,
         keys: _Keys,
     ) -> Tensor:
-        bias_HTS = position.bias(layout.positions_T, keys.positions_S)
-        dropout = self.dropout if self.training else 0.0
-        # Where the mask is exactly causal, padding at the right of a row needs no mask of its own: every
-        # real query stands before it.
-        plain_causal = isinstance(self.parts.mask, Causal) and bias_HTS is None
-        if plain_causal and q_BHTd.shape[2] == k_BHSd.shape[2]:
-            return F.scaled_dot_product_attention(
-                q_BHTd, k_BHSd, v_BHSd, dropout_p=dropout, is_causal=True, scale=self.scale
-            )
-        allowed = self.parts.mask.visible(layout.positions_T, keys.positions_S)
-        if keys.real_BS is not None:
-            allowed = allowed & keys.real_BS[:, None, None, :]
-        if bias_HTS is not None:
-            allowed = torch.where(allowed, bias_HTS.to(q_BHTd.dtype), float("-inf"))
-        return F.scaled_dot_product_attention(
-            q_BHTd, k_BHSd, v_BHSd, attn_mask=allowed, dropout_p=dropout, scale=self.scale
+        q_BHTd, k_BHSd = self.as_dot(q_BHTd, k_BHSd)
+        width = v_BHSd.shape[-1]
+        q_BHTd, k_BHSd, v_BHSd = _of_one_width(q_BHTd, k_BHSd, v_BHSd)
+        bias_HTS = _bias(position, layout, keys, q_BHTd)
+        one_more = self.parts.weigh.adds_a_key
+        # Where the mask is exactly causal, the kernel knows it by itself.
+        plain_causal = isinstance(self.parts.mask, Causal) and bias_HTS is None and not one_more
+        plain_causal = plain_causal and q_BHTd.shape[2] == k_BHSd.shape[2]
+        mask_BHTS = None if plain_causal else self._mask(layout, keys, bias_HTS, q_BHTd.dtype)
+        if one_more:
+            k_BHSd, v_BHSd = F.pad(k_BHSd, (0, 0, 0, 1)), F.pad(v_BHSd, (0, 0, 0, 1))
+        mixed_BHTd = F.scaled_dot_product_attention(
+            q_BHTd,
+            k_BHSd,
+            v_BHSd,
+            attn_mask=mask_BHTS,
+            dropout_p=self.dropout if self.training else 0.0,
+            is_causal=plain_causal,
+            scale=self.scale,
         )
+        return mixed_BHTd[..., :width]
+
+    def _mask(self, layout: Layout, keys: _Keys, bias_HTS: Tensor | None, dtype: torch.dtype) -> Tensor:
+        """(B or 1, H or 1, T, S) to add to the scores. Numbers, since the kernel is several times slower with
+        a boolean mask, and four dimensions, since with three it keeps every weight in memory."""
+        allowed = self.parts.mask.visible(layout.positions_T, keys.positions_S)
+        # Padding stands at the right of a row: where no query sees ahead, no real one sees it.
+        if keys.real_BS is not None and not self.parts.mask.hides_future:
+            allowed = allowed & keys.real_BS[:, None, None, :]
+        shown = bias_HTS.to(dtype) if bias_HTS is not None else torch.zeros((), dtype=dtype)
+        mask = torch.where(allowed, shown, float("-inf"))
+        if self.parts.weigh.adds_a_key:
+            mask = F.pad(mask, (0, 1))
+        return mask[(None,) * (4 - mask.dim())]
 
 
 @dataclass(frozen=True)
@@ -188,3 +212,17 @@ def _share_heads(x_BGSd: Tensor, q_BHTd: Tensor) -> Tensor:
     """Every key/value head serves a group of query heads."""
     group = q_BHTd.shape[1] // x_BGSd.shape[1]
     return x_BGSd if group == 1 else x_BGSd.repeat_interleave(group, dim=1)
+
+
+def _bias(position: PositionScheme, layout: Layout, keys: _Keys, q_BHTd: Tensor) -> Tensor | None:
+    """What the positions add to the scores of every head, or of every group of heads."""
+    bias_HTS = position.bias(layout.positions_T, keys.positions_S)
+    if bias_HTS is None or len(bias_HTS) == q_BHTd.shape[1]:
+        return bias_HTS
+    return bias_HTS.repeat_interleave(q_BHTd.shape[1] // len(bias_HTS), dim=0)
+
+
+def _of_one_width(*parts: Tensor) -> tuple[Tensor, ...]:
+    """Filled up with zeros to the widest: they add nothing to a product, and the kernel wants one width."""
+    widest = max(part.shape[-1] for part in parts)
+    return tuple(p if p.shape[-1] == widest else F.pad(p, (0, widest - p.shape[-1])) for p in parts)

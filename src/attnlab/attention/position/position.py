@@ -5,6 +5,8 @@ Shapes: N tokens, D model width, B batch, H heads, T queries, S keys, d head wid
 
 from __future__ import annotations
 
+from typing import ClassVar, Literal
+
 from torch import Tensor, nn
 
 from attnlab.attention.dims import Dims
@@ -30,7 +32,12 @@ class PositionScheme(nn.Module):
 
 
 class Position(Part, family="position"):
-    """A position scheme; one is built for the whole model and shared by its layers."""
+    """A position scheme; one is built for the whole model and shared by its layers.
+
+    `enters` names the place where positions come in, so that a mixer without that place can refuse it.
+    """
+
+    enters: ClassVar[Literal["embedding", "queries and keys", "scores"]] = "embedding"
 
     def build(self, dims: Dims) -> PositionScheme:
         return PositionScheme()

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.attention.dims import Dims
+from attnlab.attention.position import Position
 from attnlab.attention.score.score import Score
 from attnlab.spec import Positive
 
@@ -32,6 +33,14 @@ class Additive(Score):
     def build(self, dims: Dims) -> AdditiveScore:
         return AdditiveScore(dims.head_width, self.hidden or dims.head_width)
 
+    def refuses(self, position: Position) -> str | None:
+        if position.enters == "queries and keys":
+            return (
+                f"position {position.name!r} needs a score in which turning q and k together cancels; "
+                "in a tanh of their sum it does not"
+            )
+        return None
+
 
 class AdditiveScore(nn.Module):
     """The additive score with its weights."""
@@ -41,6 +50,7 @@ class AdditiveScore(nn.Module):
         self.from_query = nn.Linear(head_width, hidden)
         self.from_key = nn.Linear(head_width, hidden, bias=False)
         self.out = nn.Parameter(torch.empty(hidden))
+        self.init_weights()
 
     def init_weights(self) -> None:
         """Linear layers as PyTorch makes them: at a deviation of 0.02 every score would start at zero."""

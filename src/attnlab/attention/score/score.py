@@ -10,6 +10,7 @@ from collections.abc import Callable
 from torch import Tensor
 
 from attnlab.attention.dims import Dims
+from attnlab.attention.position import Position
 from attnlab.spec import Part
 
 ScoreFunction = Callable[[Tensor, Tensor], Tensor]
@@ -30,4 +31,13 @@ class Score(Part, family="score"):
     def dot_scale(self, dims: Dims) -> float | None:
         """The factor, if this score is a dot product times a factor; that is what PyTorch's fused
         attention computes. `None` for every other score."""
+        return None
+
+    def as_dot(self, q_BHTd: Tensor, k_BHSd: Tensor) -> tuple[Tensor, Tensor]:
+        """The queries and keys whose dot product, times `dot_scale`, is this score. What `build` returns
+        has it too, if it is asked for."""
+        return q_BHTd, k_BHSd
+
+    def refuses(self, position: Position) -> str | None:
+        """Why this score makes no sense with a position scheme; None when it does."""
         return None

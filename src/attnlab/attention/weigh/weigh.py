@@ -20,6 +20,7 @@ class Weigh(Part, family="weigh"):
     """
 
     is_softmax: ClassVar[bool] = False  # what PyTorch's fused attention computes
+    adds_a_key: ClassVar[bool] = False  # a softmax over one key more, of score zero and value zero
 
     def __call__(self, scores_BHTS: Tensor, visible: Tensor) -> Tensor:
         raise TypeError(f"the weighing {self.name!r} does not say how to weigh")
