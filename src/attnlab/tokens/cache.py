@@ -1,16 +1,16 @@
-"""Prepared corpora on disk: one `.npz` file each, named by what it was made from.
+"""Prepared corpora on disk: one file each, named by what it was made from.
 
-A file is written beside its place and moved there whole. Its parts carry checksums, so a damaged one is
-noticed, and is then the same as none.
+A file is the sha256 of what follows it, and then arrays as numpy's `.npz` with a head in JSON. A damaged one
+is noticed, and is then the same as none.
 """
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import os
 import sys
-import tempfile
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,8 +21,10 @@ import numpy as np
 from attnlab.errors import StoreError
 from attnlab.tokens.encoded import Encoded
 from attnlab.tokens.vocabulary import Vocabulary
+from attnlab.wholefile import write_whole
 
 Entry = tuple[Vocabulary, Mapping[str, Encoded], Mapping[str, Any]]
+_DIGEST = 32  # bytes
 _FIELDS = ("names", "size", "start", "stop", "unknown", "cut_sequences", "cut_tokens")
 _ARRAYS = ("ids", "starts", "document", "bytes")
 
@@ -49,20 +51,22 @@ def folder(given: Path | None = None) -> Folder:
 def read(folder: Folder, key: str) -> Entry | None:
     """The entry, or nothing where there is none or it is damaged."""
     try:
-        with np.load(_place(folder, key), allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
-        head = json.loads(arrays.pop("head").tobytes())
-        vocabulary = Vocabulary.from_json(head["vocabulary"])
-        splits = {
-            name: Encoded(
-                **{field: arrays[f"{name}/{field}"] for field in _ARRAYS},
-                **{**fields, "names": tuple(fields["names"])},
-            )
-            for name, fields in head["splits"].items()
-        }
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        raw = memoryview(_place(folder, key).read_bytes())
+    except OSError:
         return None
-    return vocabulary, splits, head["facts"]
+    if hashlib.sha256(raw[_DIGEST:]).digest() != raw[:_DIGEST]:
+        return None
+    with np.load(io.BytesIO(raw[_DIGEST:]), allow_pickle=False) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    head = json.loads(arrays.pop("head").tobytes())
+    splits = {
+        name: Encoded(
+            **{field: arrays[f"{name}/{field}"] for field in _ARRAYS},
+            **{**fields, "names": tuple(fields["names"])},
+        )
+        for name, fields in head["splits"].items()
+    }
+    return Vocabulary.from_json(head["vocabulary"]), splits, head["facts"]
 
 
 def write(
@@ -80,22 +84,19 @@ def write(
         f"{name}/{field}": getattr(encoded, field) for name, encoded in splits.items() for field in _ARRAYS
     }
     arrays["head"] = np.frombuffer(json.dumps(head, ensure_ascii=False).encode(), dtype=np.uint8)
+    stored = io.BytesIO()
+    np.savez(stored, allow_pickle=False, **arrays)
+    body = stored.getvalue()
     try:
         folder.path.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=folder.path, prefix=f"{key}.", suffix=".part")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.savez(file, allow_pickle=False, **arrays)
-            os.replace(name, _place(folder, key))
-        finally:
-            Path(name).unlink(missing_ok=True)
-    except OSError as error:
+        write_whole(_place(folder, key), hashlib.sha256(body).digest() + body)
+    except (OSError, StoreError) as error:
         if folder.asked_for:
             raise StoreError(
-                f"the cache folder {folder.path} cannot be written ({error.strerror or error}); "
-                "name another in ATTNLAB_CACHE, or none"
+                f"the cache folder {folder.path} cannot be written ({error}); "
+                "name another in ATTNLAB_CACHE, or unset it"
             ) from None
 
 
 def _place(folder: Folder, key: str) -> Path:
-    return folder.path / f"{key}.npz"
+    return folder.path / f"{key}.prepared"

@@ -13,7 +13,7 @@ from itertools import chain
 import numpy as np
 
 from attnlab.corpus import Document
-from attnlab.errors import CorpusError, RequestError
+from attnlab.errors import RequestError
 from attnlab.spec import Positive
 from attnlab.tokens.base import Framing
 from attnlab.tokens.encoded import Encoded, Ids
@@ -68,7 +68,7 @@ class Blocks(Framing):
     """
 
     def frame(self, documents: Sequence[Document], vocabulary: Vocabulary, context: int) -> Encoded:
-        streams, sizes, starts, owner, blocks = [], [], [0], [], []
+        streams, starts, owner, blocks = [], [0], [], []
         for index, document in enumerate(documents):
             ids, ends = _stream(document, vocabulary)
             for first in range(0, len(ids) - 1, context):
@@ -77,12 +77,6 @@ class Blocks(Framing):
                 starts.append(starts[-1] + last + 1 - first)
                 blocks.append(ends[last] - ends[first])
                 owner.append(index)
-            sizes.append(len(ids) - 1)
-        if max(sizes, default=0) < context:
-            raise CorpusError(
-                f"the context of {context} tokens is longer than every document (the longest has "
-                f"{max(sizes, default=0)} to predict); give a shorter context, or longer documents"
-            )
         return Encoded(
             ids=np.concatenate(streams),
             starts=np.asarray(starts, dtype=np.int64),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attnlab.corpus import Corpus, Splits
+from attnlab.corpus import Corpus, Document, Splits
 from attnlab.corpus.overlap import overlaps
+from attnlab.errors import CorpusError
 from attnlab.spec import fingerprint
 from attnlab.tokens import cache as entries
 from attnlab.tokens.base import Framing, Tokenizer
@@ -61,6 +62,11 @@ def prepare(
 def _prepare(splits: Splits, tokenizer: Tokenizer, framing: Framing, context: int) -> Prepared:
     vocabulary = tokenizer.fit(unit for document in splits.train for unit in document.units)
     encoded = {name: framing.frame(documents, vocabulary, context) for name, documents in splits.items()}
+    if encoded["train"].n_targets < context:
+        raise CorpusError(
+            f"the context of {context} tokens is longer than the whole training split, "
+            f"which has {encoded['train'].n_targets} to predict"
+        )
     held_out = {name: documents for name, documents in splits.items() if name != "train"}
     facts = {
         "provenance": splits.provenance.plain(),
@@ -74,7 +80,7 @@ def _prepare(splits: Splits, tokenizer: Tokenizer, framing: Framing, context: in
     return Prepared(vocabulary, encoded, facts)
 
 
-def _facts(encoded: Encoded, documents: Any) -> dict[str, Any]:
+def _facts(encoded: Encoded, documents: Sequence[Document]) -> dict[str, Any]:
     return {
         "documents": len(documents),
         "units": sum(len(d.units) for d in documents),

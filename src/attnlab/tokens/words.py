@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate, pairwise
 from typing import Any, Literal, Self
 
 from attnlab.errors import CorpusError
@@ -80,12 +81,13 @@ class WordVocabulary(Vocabulary, kind="words"):
         return [ids.get(t, unknown) for t in _TOKENS[self.split].findall(self._cased(unit))]
 
     def ends(self, unit: str) -> list[int]:
-        unit = self._cased(unit)
-        ends = [match.end() for match in _TOKENS[self.split].finditer(unit)]
-        if not ends:
-            return []
-        ends[-1] = len(unit)
-        return ends if unit.isascii() else [len(unit[:end].encode()) for end in ends]
+        cased, total = self._cased(unit), len(unit.encode())
+        ends = [match.end() for match in _TOKENS[self.split].finditer(cased)]
+        if not cased.isascii():
+            sizes = (len(cased[a:b].encode()) for a, b in pairwise([0, *ends]))
+            # A few letters have a lower case of another length, so the sum may be off by some bytes.
+            ends = [min(end, total) for end in accumulate(sizes)]
+        return [*ends[:-1], total] if ends else []
 
     def text(self, ids: Sequence[int]) -> str:
         return join(self.piece(id) for id in ids)
