@@ -6,8 +6,21 @@
 numpy and scipy only, for anyone with arrays. docs/verdicts.md tells how a verdict comes about.
 """
 
+from attnlab.verdict.floor import NoiseFloor, noise_floor
 from attnlab.verdict.judging import judge, judge_many
 from attnlab.verdict.looks import Plan
 from attnlab.verdict.result import ACCURACY, LOSS, Metric, Verdict
+from attnlab.verdict.table import judge_table
 
-__all__ = ["ACCURACY", "LOSS", "Metric", "Plan", "Verdict", "judge", "judge_many"]
+__all__ = [
+    "ACCURACY",
+    "LOSS",
+    "Metric",
+    "NoiseFloor",
+    "Plan",
+    "Verdict",
+    "judge",
+    "judge_many",
+    "judge_table",
+    "noise_floor",
+]

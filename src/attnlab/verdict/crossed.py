@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
+# The spread of two or three documents may be small by chance; then its share must not count.
+FEW_DOCUMENTS = 4
+
 
 @dataclass(frozen=True)
 class Crossed:
@@ -38,15 +41,17 @@ class Crossed:
 
     @property
     def dof(self) -> Array:
-        """Satterthwaite's degrees of freedom, at least those of the shorter side of the table."""
-        floor = min(self.seed_dof, self.document_dof)
-        spread = (
-            self.seed_variance**2 / self.seed_dof
-            + self.document_variance**2 / self.document_dof
-            + self.rest_variance**2 / (self.seed_dof * self.document_dof)
+        """Degrees of freedom: those of seeds and of documents, their inverses weighed by share of variance.
+
+        Satterthwaite weighs by squared shares. In the far tail, where looks and several arms are judged,
+        that is too bold when a handful of seeds meets many documents: 7 % false verdicts for 5 %.
+        """
+        seed_share = np.divide(
+            self.seed_variance, self.variance, out=np.ones_like(self.variance), where=self.variance > 0
         )
-        ratio = np.divide(self.variance**2, spread, out=np.full_like(spread, floor), where=spread > 0)
-        return np.maximum(ratio, floor)
+        if self.document_dof < FEW_DOCUMENTS:
+            return np.full_like(seed_share, min(self.seed_dof, self.document_dof))
+        return np.asarray(1 / (seed_share / self.seed_dof + (1 - seed_share) / self.document_dof))
 
 
 def crossed_error(differences_SN: Array, weights_N: Array) -> Crossed:

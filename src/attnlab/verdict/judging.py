@@ -193,7 +193,7 @@ class _Case:
         first = self.plan.looks[0]
         if word != "invalid":
             reason += wording.left_out(pairs)
-            reason += wording.one_document() if pairs.documents == 1 else ""
+            reason += wording.few_documents(pairs.documents)
             reason += wording.preliminary(self.look, first) if preliminary and pairs.seeds > 1 else ""
         return Verdict(
             verdict=word,

@@ -86,9 +86,10 @@ class _Crossing:
     def level(self, total: float) -> float:
         if len(self.looks) == 1:
             return total
-        if total <= SMALLEST_COUNTED:
+        if total < SMALLEST_COUNTED:
             return total / len(self.looks)
-        return float(np.quantile(self.smallest_p, total, method="lower"))
+        # The last p below which no more than this share of studies falls.
+        return float(np.nextafter(self.smallest_p[int(total * self.smallest_p.size)], 0))
 
 
 def _smallest_p(looks: Sequence[int], sides: int) -> Array:

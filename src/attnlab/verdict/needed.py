@@ -93,7 +93,8 @@ class Question:
         by_documents = self._documents(seeds, documents)
         if by_seeds is not None or by_documents is not None:
             return Needed(by_seeds, by_documents)
-        for more in (*[look for look in self.plan.looks if look > seeds], 2 * seeds, 4 * seeds, 16 * seeds):
+        last = max(seeds, self.plan.looks[-1])
+        for more in (*(look for look in self.plan.looks if look > seeds), 2 * last, 8 * last, 64 * last):
             both = self._documents(more, documents)
             if both is not None:
                 return Needed(more, both, together=True)
@@ -104,16 +105,16 @@ class Question:
             if look > seeds and self.chance(look, documents) >= CHANCE:
                 return look
         beyond = max(seeds, self.plan.looks[-1]) + 1
-        return _least(beyond, MOST_SEEDS, lambda size: self.chance(size, documents) >= CHANCE)
+        return least(beyond, MOST_SEEDS, lambda size: self.chance(size, documents) >= CHANCE)
 
     def _documents(self, seeds: int, documents: float) -> int | None:
         if documents <= 1:
             return None
         start = int(documents) + 1
-        return _least(start, MOST_DOCUMENTS, lambda size: self.chance(seeds, size) >= CHANCE)
+        return least(start, MOST_DOCUMENTS, lambda size: self.chance(seeds, size) >= CHANCE)
 
 
-def _least(start: int, most: int, decides: Callable[[int], bool]) -> int | None:
+def least(start: int, most: int, decides: Callable[[int], bool]) -> int | None:
     """The smallest size that decides, by doubling and halving: more of a kind never hurts."""
     if start > most:
         return None

@@ -6,6 +6,9 @@ from attnlab.verdict.needed import Needed
 from attnlab.verdict.pairs import Pairs
 from attnlab.verdict.result import Metric
 
+# With fewer, document effects of a long tail to one side mislead oftener than 5 % (docs/calibration.md).
+ENOUGH_DOCUMENTS = 100
+
 
 def number(value: float) -> str:
     return f"{value:.3g}"
@@ -94,7 +97,7 @@ ONE_SEED_LACKS = "another seed could turn it round, and one seed cannot tell how
 def left_out(pairs: Pairs) -> str:
     """What to add about runs that diverged, or nothing."""
     parts = [
-        f"{count(lost, 'run')} of {whose} diverged"
+        f"{count(lost, 'run')} of {whose} diverged or {'is' if lost == 1 else 'are'} missing"
         for lost, whose in ((pairs.arm_diverged, "the arm"), (pairs.baseline_diverged, "the baseline"))
         if lost
     ]
@@ -112,5 +115,9 @@ def preliminary(seeds: int, first: int) -> str:
     )
 
 
-def one_document() -> str:
-    return " (one document, or one number a run: this says nothing about other documents)"
+def few_documents(documents: int) -> str:
+    if documents == 1:
+        return " (one document, or one number a run: this says nothing about other documents)"
+    if documents < ENOUGH_DOCUMENTS:
+        return f" (only {documents} documents: see whether one or two of them make the difference)"
+    return ""

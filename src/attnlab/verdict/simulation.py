@@ -1,0 +1,110 @@
+"""Studies made of random numbers, whose truth is known: what every error rate here is measured on.
+
+One unit is a seed deviation: how far a run's mean loss moves with its seed.
+
+Shapes: T studies (trials), A arms beside the baseline, S seeds, N documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnlab.verdict.crossed import crossed_error
+from attnlab.verdict.decision import HIGHER, LOWER, decide
+from attnlab.verdict.looks import Plan
+
+Array = NDArray[np.float64]
+Draw = Callable[[np.random.Generator, tuple[int, ...]], Array]
+
+
+def normal(rng: np.random.Generator, size: tuple[int, ...]) -> Array:
+    return rng.standard_normal(size)
+
+
+def heavy_tails(rng: np.random.Generator, size: tuple[int, ...]) -> Array:
+    """Student's t with three degrees of freedom: the variance exists, the kurtosis does not."""
+    return np.asarray(rng.standard_t(3, size) / np.sqrt(3))
+
+
+def outliers(rng: np.random.Generator, size: tuple[int, ...]) -> Array:
+    """One value in twenty is ten times as far out as the others."""
+    scale = np.where(rng.random(size) < 0.05, 10.0, 1.0)
+    return np.asarray(rng.standard_normal(size) * scale / np.sqrt(0.95 + 0.05 * 100))
+
+
+def skewed(rng: np.random.Generator, size: tuple[int, ...]) -> Array:
+    """Exponential: a long tail to one side."""
+    return rng.standard_exponential(size) - 1
+
+
+SHAPES: Mapping[str, Draw] = {
+    "normal": normal,
+    "heavy tails": heavy_tails,
+    "outliers": outliers,
+    "skewed": skewed,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class World:
+    """How noisy studies are: every deviation in units of the seed deviation, every mean zero."""
+
+    shape: str = "normal"
+    correlation: float = 0.0  # of the seed effects of an arm and its baseline
+    document_effect: float = 0.0  # deviation of how much more an arm suits one document than another
+    rest: float = 1.0  # deviation of one document in one run
+    documents: int = 100
+
+    def differences(self, rng: np.random.Generator, trials: int, arms: int, seeds: int) -> Array:
+        """Arm − baseline of studies in which no arm differs from the baseline: (T, A, S, N)."""
+        draw = SHAPES[self.shape]
+        own_TAS1 = np.sqrt(1 - self.correlation) * draw(rng, (trials, arms + 1, seeds, 1))
+        table_TASN = self.rest * draw(rng, (trials, arms + 1, seeds, self.documents))
+        table_TASN += own_TAS1  # what arm and baseline share of a seed's effect cancels
+        difference_TASN = table_TASN[:, 1:] - table_TASN[:, :1]
+        difference_TASN += self.document_effect * draw(rng, (trials, arms, 1, self.documents))
+        return difference_TASN
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Studies judged at every look: the words as codes, and whether a difference is shown to be small."""
+
+    codes: NDArray[np.int64]  # (look, T, A)
+    inside: NDArray[np.bool_]  # (look, T, A): within the margin, whether or not better or worse as well
+
+    def share(self, called: NDArray[np.bool_]) -> float:
+        """The share of studies in which any arm was called so at any look."""
+        return float(called.any(axis=(0, 2)).mean())
+
+    @property
+    def differs(self) -> float:
+        return self.share((self.codes == LOWER) | (self.codes == HIGHER))
+
+    @property
+    def lower(self) -> float:
+        return self.share(self.codes == LOWER)
+
+    @property
+    def small(self) -> float:
+        return self.share(self.inside)
+
+
+def judge_studies(
+    difference_TASN: Array, *, margin: float, plan: Plan, looks: Sequence[int], weights_N: Array | None = None
+) -> Judged:
+    """Judge each study at each look, with the code `judge_many` uses."""
+    documents = difference_TASN.shape[-1]
+    shares_N = np.full(documents, 1 / documents) if weights_N is None else weights_N
+    codes, inside = [], []
+    for look in looks:
+        crossed = crossed_error(difference_TASN[..., :look, :], shares_N)
+        error = np.sqrt(crossed.variance)
+        decision = decide(crossed.effect, error, crossed.dof, margin=margin, look=look, plan=plan)
+        codes.append(decision.code)
+        inside.append(decision.p_equivalent <= plan.alpha)
+    return Judged(np.stack(codes), np.stack(inside))
