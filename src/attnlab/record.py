@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
@@ -43,11 +44,13 @@ class Audit:
 
 @dataclass(frozen=True)
 class DocumentLosses:
-    """The loss of every document of a split: the mean over its tokens, and how many those are."""
+    """The loss of every document of a split: the mean over its tokens, in nats, how many those are, and how
+    many bytes of text they stand for."""
 
     names: tuple[str, ...]
     loss: tuple[float, ...]
     tokens: tuple[int, ...]
+    bytes: tuple[int, ...]
 
     @property
     def total_tokens(self) -> int:
@@ -58,6 +61,12 @@ class DocumentLosses:
         """The mean over all tokens, in nats."""
         weighted = sum(loss * n for loss, n in zip(self.loss, self.tokens, strict=True))
         return weighted / self.total_tokens
+
+    @property
+    def bits_per_byte(self) -> tuple[float, ...]:
+        """Of every document: a loss that does not depend on the tokenizer."""
+        rows = zip(self.loss, self.tokens, self.bytes, strict=True)
+        return tuple(loss * tokens / (math.log(2) * size) for loss, tokens, size in rows)
 
 
 @dataclass(frozen=True)
@@ -84,7 +93,7 @@ class RunResult:
     def from_plain(cls, plain: Mapping[str, Any]) -> RunResult:
         fields = {k: v for k, v in plain.items() if k != "schema"}
         fields["documents"] = {
-            split: DocumentLosses(tuple(d["names"]), tuple(d["loss"]), tuple(d["tokens"]))
+            split: DocumentLosses(*(tuple(d[key]) for key in ("names", "loss", "tokens", "bytes")))
             for split, d in fields["documents"].items()
         }
         fields["checks"] = tuple(Check(**check) for check in fields["checks"])

@@ -5,7 +5,7 @@ Shapes: N tokens of a flat stream, n tokens of a chunk, D model width, V vocabul
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
 
 import numpy as np
 import torch
@@ -64,11 +64,13 @@ def by_document(split: Encoded, sums: Losses) -> DocumentLosses:
     documents = len(split.names)
     tokens = np.bincount(split.document, split.targets_per_sequence, documents)
     losses = np.bincount(split.document, sums, documents)
+    sizes = np.bincount(split.document, split.bytes, documents)
     held = tokens > 0  # a document too short for a single prediction says nothing
     return DocumentLosses(
         names=tuple(name for name, keep in zip(split.names, held, strict=True) if keep),
         loss=tuple((losses[held] / tokens[held]).tolist()),
         tokens=tuple(tokens[held].astype(int).tolist()),
+        bytes=tuple(sizes[held].astype(int).tolist()),
     )
 
 
@@ -87,7 +89,6 @@ def sample_of(split: Encoded, tokens: int, seed: int = 0) -> NDArray[np.int64]:
     return chosen
 
 
-def bits_per_byte(split: Encoded, losses: Iterable[float], tokens: Iterable[int]) -> float:
-    """Nats per token as bits per byte of text, which does not depend on the tokenizer."""
-    nats = sum(loss * n for loss, n in zip(losses, tokens, strict=True))
-    return float(nats / np.log(2) / split.bytes.sum())
+def perplexity(loss: float) -> float:
+    """e to the loss; finite also where a model has lost its way."""
+    return math.exp(min(loss, 700.0))  # e^700 is about the largest number there is

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from attnlab.attention import Layout
-from attnlab.evaluation.losses import losses_of, token_losses
+from attnlab.evaluation.losses import losses_of, perplexity, token_losses
 from attnlab.model import DecoderModel
 from attnlab.record import Check
 from attnlab.tokens.batches import Batch, take
@@ -40,10 +40,10 @@ class PrefixScore:
     def check(self) -> Check:
         """Whether the ordinary loss can be believed."""
         honest = self.largest_difference <= TOLERANCE
-        ordinary, prefix = math.exp(min(700.0, self.ordinary_loss)), math.exp(min(700.0, self.prefix_loss))
         evidence = (
-            f"perplexity {ordinary:.1f} with whole sentences and {prefix:.1f} with prefixes only, on the same "
-            f"{self.predictions:,} predictions; the largest difference of one is {self.largest_difference:.2g} nats"
+            f"perplexity {perplexity(self.ordinary_loss):.1f} with whole sentences and "
+            f"{perplexity(self.prefix_loss):.1f} with prefixes only, on the same {self.predictions:,} "
+            f"predictions; the largest difference of one is {self.largest_difference:.2g} nats"
         )
         return Check("prefix-only", "pass" if honest else "fail", evidence, self.plain())
 

@@ -35,6 +35,9 @@ _MEMORY = 0.9  # of the running mean of the loss
 class Observer(Protocol):
     """Who wants to know how a run is going."""
 
+    def begin(self, step: int) -> None:
+        """The run starts, or goes on, after this many steps."""
+
     def row(self, row: Row) -> None:
         """A line of the curve: `step` and what was measured there."""
 
@@ -94,6 +97,7 @@ def train(run: Run[Any], observer: Observer) -> Progress:
     optimizer = run.training.optimizer.build(run.model)
     rates = [group["lr"] for group in optimizer.param_groups]
     progress = _resume(run, optimizer)
+    observer.begin(progress.step)
     log_every = max(1, run.steps // _LOGGED_ROWS)
     evaluate_at = {
         round(run.steps * k / run.training.evaluations) for k in range(1, run.training.evaluations + 1)
@@ -156,5 +160,7 @@ def _resume(run: Run[Any], optimizer: torch.optim.Optimizer) -> Progress:
     if run.checkpoint is None or not run.checkpoint.exists():
         return Progress()
     checkpoint = Checkpoint.read(run.checkpoint)
-    checkpoint.restore(run.model, optimizer)
-    return Progress(**checkpoint.facts["progress"])
+    progress = Progress(**checkpoint.facts["progress"])
+    finished = progress.step >= run.steps or progress.status != "ok"  # then its optimiser is no longer kept
+    checkpoint.restore(run.model, None if finished else optimizer)
+    return progress

@@ -1,0 +1,188 @@
+"""Declarations in files: TOML, YAML or Python, and the studies that come with attnlab."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+import yaml
+
+from attnlab.errors import DeclarationError, Problem, RequestError, unknown
+from attnlab.spec import Plain, merge, validate
+from attnlab.study.kind import Setup
+from attnlab.study.kinds import KINDS
+from attnlab.study.study import Study, written_out
+from attnlab.userfile import load_from_file, splits_into_file_and_name
+
+_HEAD = ("name", "question", "seeds", "metric", "margin", "arms")
+
+
+def load_study(target: str | Path, settings: Iterable[str] = ()) -> Study:
+    """The study that `target` names: a built-in's name, or a `.toml`, `.yaml` or `.py` file.
+
+    `settings` are `place=value` pairs that are laid over the file, as `--set` gives them.
+    """
+    path = find_study(target)
+    if path.suffix == ".py" or splits_into_file_and_name(str(target)):
+        return _from_python(str(target), path, list(settings))
+    plain = read_plain(path)
+    return study_from_plain(
+        _with_settings(plain, settings, str(target)), source=str(target), base=path.parent
+    )
+
+
+def find_study(target: str | Path) -> Path:
+    """The file that a study's name or path stands for."""
+    built_in = built_in_studies()
+    if str(target) in built_in:
+        return built_in[str(target)]
+    text = str(target).rsplit(":", 1)[0] if splits_into_file_and_name(str(target)) else str(target)
+    path = Path(text).expanduser()
+    try:
+        if path.is_file():
+            return path.resolve()
+    except (OSError, ValueError):  # too long for a name, or not a name at all
+        pass
+    if path.suffix in (".toml", ".yaml", ".yml", ".py"):
+        beside = [p.name for p in path.parent.glob(f"*{path.suffix}")] if path.parent.is_dir() else []
+        raise RequestError(unknown("file", path.name, beside) + f" in {path.parent}")
+    raise RequestError(unknown("study", str(target), built_in) + "; or name a .toml, .yaml or .py file")
+
+
+def built_in_studies() -> dict[str, Path]:
+    """The studies that come with attnlab, by name."""
+    package = Path(__file__).resolve().parents[1] / "studies"  # where a wheel puts them
+    folder = package if package.is_dir() else package.parents[2] / "studies"
+    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+
+
+def read_plain(path: Path) -> Plain:
+    """A TOML or YAML file as nested dictionaries."""
+    readers: dict[str, Callable[[str], Any]] = {
+        ".toml": tomllib.loads,
+        ".yaml": yaml.safe_load,
+        ".yml": yaml.safe_load,
+    }
+    if path.suffix not in readers:
+        raise RequestError(unknown("kind of study file", path.suffix, [*readers, ".py"]))
+    try:
+        plain = readers[path.suffix](path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RequestError(f"{path}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError as error:
+        raise RequestError(f"{path}: not a text file (byte {error.start} is no UTF-8)") from None
+    except (tomllib.TOMLDecodeError, yaml.YAMLError, RecursionError, ValueError) as error:
+        raise RequestError(f"{path}: not readable as {path.suffix[1:].upper()}: {error}") from None
+    if not isinstance(plain, dict) or not all(isinstance(key, str) for key in plain):
+        raise RequestError(f"{path}: a study is a table of names and values, not {type(plain).__name__}")
+    return plain
+
+
+def study_from_plain(plain: Mapping[str, Any], *, source: str, base: Path | None) -> Study:
+    """A study from nested dictionaries, or one error that lists everything wrong with them."""
+    name = plain.get("kind", "language-model")
+    if not isinstance(name, str) or name not in KINDS:
+        raise DeclarationError([Problem("kind", unknown("kind of study", name, KINDS))], source)
+    kind = KINDS[name]
+    problems: list[Problem] = []
+    head = {key: plain[key] for key in _HEAD if key in plain}
+    sections = {key: plain[key] for key in plain if key in kind.model_fields}
+    valid = [*_HEAD, "kind", "vary", *kind.model_fields]
+    problems += [Problem("", unknown("field", key, valid)) for key in plain if key not in valid]
+    if "vary" in plain:
+        try:
+            head["arms"] = [*head.get("arms", []), *_varied(plain["vary"], kind)]
+        except DeclarationError as error:
+            problems += error.problems
+    setup: Setup | None = None
+    try:
+        setup = validate(kind, sections, source=source, base=base)
+    except DeclarationError as error:
+        problems += error.problems
+    try:
+        study = validate(Study, {**head, "setup": setup or kind()}, source=source, base=base)
+    except DeclarationError as error:
+        problems += error.problems
+    if problems:
+        raise DeclarationError(problems, source)
+    return study
+
+
+def to_toml(study: Study) -> str:
+    """The declaration with every default written out, as a file that gives the same study."""
+    return tomli_w.dumps(_without_none(study.plain()))
+
+
+def _varied(vary: Any, kind: type[Setup]) -> list[Plain]:
+    """`score = ["dot", "additive"]` as an arm for each value, the first one the baseline."""
+    if not isinstance(vary, Mapping) or len(vary) != 1:
+        raise DeclarationError(
+            [Problem("vary", 'takes one part and a list of its values: score = ["dot", …]')]
+        )
+    ((key, values),) = vary.items()
+    while isinstance(values, Mapping):  # model.layers = […] is a table within a table
+        ((inner, values),) = values.items() if len(values) == 1 else (("", None),)
+        key = f"{key}.{inner}"
+    if not isinstance(values, list) or not values:
+        raise DeclarationError([Problem(f"vary.{key}", "takes a list of values")])
+    return [{"name": _arm_name(key, value), key: value} for value in values]
+
+
+def _arm_name(key: str, value: Any) -> str:
+    if isinstance(value, str):
+        return value.rsplit(":", 1)[-1]
+    if isinstance(value, Mapping):
+        fields = [f"{k}={v}" for k, v in value.items() if k != "part"]
+        return " ".join([str(value["part"])] if "part" in value else []) + " ".join(["", *fields]).rstrip()
+    return f"{key.split('.')[-1]}={value}"
+
+
+def _with_settings(plain: Plain, settings: Iterable[str], source: str) -> Plain:
+    kind = KINDS.get(str(plain.get("kind", "language-model")), KINDS["language-model"])
+    problems: list[Problem] = []
+    for setting in settings:
+        place, equals, text = setting.partition("=")
+        place = place.strip()
+        if not equals or not place:
+            problems.append(Problem("--set", f"takes place=value, not {setting!r}"))
+            continue
+        if place in ("name", "question", "seeds", "metric", "margin"):
+            plain = {**plain, place: _value(text)}
+            continue
+        try:
+            plain = merge(plain, written_out(kind, place, _value(text)))
+        except DeclarationError as error:
+            problems += [Problem(f"--set {place}", p.message) for p in error.problems]
+    if problems:
+        raise DeclarationError(problems, source)
+    return plain
+
+
+def _value(text: str) -> Any:
+    """`3`, `0.5`, `true`, `[1, 2]` and `{part = "additive"}` as TOML reads them; anything else is a word."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text.strip()
+
+
+def _from_python(target: str, path: Path, settings: list[str]) -> Study:
+    named = target if splits_into_file_and_name(target) else f"{path}:study"
+    found = load_from_file(named)
+    if not isinstance(found, Study):
+        raise RequestError(f"{named!r} is a {type(found).__name__}, not an attnlab.Study")
+    if not settings:
+        return found.at(path.parent)
+    plain = _with_settings(found.plain(), settings, target)
+    return study_from_plain(plain, source=target, base=path.parent)
+
+
+def _without_none(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_none(inner) for key, inner in value.items() if inner is not None}
+    if isinstance(value, list | tuple):
+        return [_without_none(inner) for inner in value]
+    return value

@@ -1,0 +1,177 @@
+"""On this machine: a worker process for every core, each with one thread.
+
+Small models gain little from a second thread (the number of operations is what costs), but two processes
+do two runs in the time of one.
+"""
+
+from __future__ import annotations
+
+import collections
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attnlab.errors import WorkError
+from attnlab.record import RunResult
+from attnlab.study.environment import cores
+from attnlab.study.executors.executor import Listener
+from attnlab.study.store import Cell, Store
+
+_PATIENCE = 30.0  # seconds that workers get to write their checkpoints when asked to stop
+_BUSY_WAIT = 2.0  # seconds before a cell that another process holds is tried again
+
+# Memory that was freed stays with the process: without this, every large tensor is fetched from the
+# system anew, page by page, and that alone can double the time of a step.
+_ALLOCATOR = {
+    "MALLOC_MMAP_THRESHOLD_": "4294967296",
+    "MALLOC_TRIM_THRESHOLD_": "4294967296",
+    "MALLOC_TOP_PAD_": "67108864",
+}
+
+
+class Local:
+    """Worker processes on this machine."""
+
+    def __init__(self, workers: int | None = None) -> None:
+        self.workers = workers
+
+    def plan(self, cells: int) -> dict[str, Any]:
+        """One worker per core; where there are fewer cells than cores, they share the cores as threads."""
+        workers = self.workers or min(cores(), max(1, cells))
+        return {"executor": "local", "workers": workers, "threads": max(1, cores() // workers)}
+
+    def run(self, store: Store, cells: Sequence[Cell], plan: Mapping[str, Any], listener: Listener) -> None:
+        if cells:
+            _Crew(store, cells, int(plan["workers"]), int(plan["threads"]), listener).work()
+
+
+class _Worker:
+    """A process and the cell it is at."""
+
+    def __init__(
+        self, store: Store, threads: int, inbox: queue.Queue[tuple[_Worker, dict[str, Any]]]
+    ) -> None:
+        environment = {**os.environ, **_ALLOCATOR, "OMP_NUM_THREADS": str(threads)}
+        log = store.path / "workers.log"
+        with log.open("ab") as errors:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "attnlab.study.worker", str(store.path), str(threads)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                env=environment,
+                text=True,
+                encoding="utf-8",
+                start_new_session=True,  # Ctrl-C reaches us; we pass it on when everything is ready for it
+            )
+        self.cell: Cell | None = None
+        threading.Thread(target=self._listen, args=(inbox,), daemon=True).start()
+
+    def _listen(self, inbox: queue.Queue[tuple[_Worker, dict[str, Any]]]) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            inbox.put((self, json.loads(line)))
+        inbox.put((self, {"event": "gone", "code": self.process.wait()}))
+
+    def give(self, cell: Cell) -> None:
+        assert self.process.stdin is not None
+        self.cell = cell
+        try:
+            self.process.stdin.write(json.dumps({"arm": cell.arm, "seed": cell.seed}) + "\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:  # it is gone, and will be reported so
+            return
+
+    def dismiss(self) -> None:
+        if self.process.stdin and not self.process.stdin.closed:
+            self.process.stdin.close()
+
+
+class _Crew:
+    """Hands out cells until none is left."""
+
+    def __init__(
+        self, store: Store, cells: Sequence[Cell], workers: int, threads: int, listener: Listener
+    ) -> None:
+        self.store, self.threads, self.listener = store, threads, listener
+        self.open = collections.deque(cells)
+        self.size = min(workers, len(cells))
+        self.inbox: queue.Queue[tuple[_Worker, dict[str, Any]]] = queue.Queue()
+        self.workers: set[_Worker] = set()
+
+    def work(self) -> None:
+        try:
+            for _ in range(self.size):
+                self._hire()
+            while self.workers:
+                worker, event = self.inbox.get()
+                self._take(worker, event)
+        except BaseException:
+            self._stop()
+            raise
+
+    def _hire(self) -> None:
+        self.workers.add(_Worker(self.store, self.threads, self.inbox))
+
+    def _take(self, worker: _Worker, event: dict[str, Any]) -> None:
+        kind, cell = event.pop("event"), worker.cell
+        if kind == "row" and cell:
+            self.listener.row(cell, event)
+        elif kind == "note":
+            self.listener.note(f"{cell.arm}, seed {cell.seed}: {event['text']}" if cell else event["text"])
+        elif kind == "broken":
+            raise WorkError(event["reason"])
+        elif kind == "gone":
+            self._gone(worker, event["code"])
+        else:
+            if kind == "ended" and cell:
+                self._ended(cell, event["outcome"])
+            self._give_next(worker)
+
+    def _give_next(self, worker: _Worker) -> None:
+        worker.cell = None
+        if self.open:
+            worker.give(self.open.popleft())
+        else:
+            worker.dismiss()
+
+    def _ended(self, cell: Cell, outcome: str) -> None:
+        if outcome == "busy":
+            self.listener.note(f"{cell.arm}, seed {cell.seed}: another process is at it; waiting for it")
+            time.sleep(_BUSY_WAIT)
+            self.open.append(cell)
+        elif outcome == "done":
+            self.listener.ended(cell)
+
+    def _gone(self, worker: _Worker, code: int) -> None:
+        self.workers.discard(worker)
+        if worker.cell is None or code == 0:
+            return
+        cell, worker.cell = worker.cell, None
+        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        hint = " (often: out of memory)" if code == -signal.SIGKILL else ""
+        reason = (
+            f"the process that worked on it ended with {how}{hint}; see {self.store.path / 'workers.log'}"
+        )
+        self.store.write_result(RunResult(cell.arm, cell.seed, "failed", reason=reason))
+        self.listener.ended(cell)
+        if self.open:
+            self._hire()
+
+    def _stop(self) -> None:
+        """Ask every worker to leave a checkpoint; end those that do not."""
+        for worker in self.workers:
+            worker.process.send_signal(signal.SIGTERM)
+        deadline = time.monotonic() + _PATIENCE
+        for worker in self.workers:
+            try:
+                worker.process.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                worker.process.kill()

@@ -1,0 +1,76 @@
+"""What a kind of study is: its sections, and how one cell of it is run.
+
+A language model, a classifier, a decoding comparison or a distillation is a kind: it says what its
+declaration holds and how one arm with one seed is measured. Everything else (arms, seeds, resuming, audits,
+verdicts, reports) is the same for all of them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from attnlab.record import Check, RunResult
+from attnlab.spec import Spec
+from attnlab.training import Observer
+from attnlab.verdict import Metric
+
+
+@dataclass(frozen=True)
+class Held:
+    """A metric a study can be judged by: the split whose documents are paired, what is measured of each, and
+    the good direction."""
+
+    split: str
+    what: str  # "loss" or "bits_per_byte"
+    metric: Metric
+
+
+class Setup(Spec, ABC):
+    """The sections of one kind of study, as one arm has them."""
+
+    kind: ClassVar[str]
+    shorthands: ClassVar[Mapping[str, str]] = {}  # what an arm may write instead of the full place
+    default_metric: ClassVar[str]
+    default_margin: ClassVar[float]
+
+    @classmethod
+    @abstractmethod
+    def metric(cls, name: str) -> Held | None:
+        """The metric of that name, if this kind measures it."""
+
+    @classmethod
+    @abstractmethod
+    def metric_names(cls) -> tuple[str, ...]:
+        """Metrics to name when one does not exist."""
+
+    @abstractmethod
+    def prepare(self, base: Path | None) -> Bench:
+        """Everything that is ready before a run begins: data, vocabulary, sizes."""
+
+
+class Bench(ABC):
+    """One arm, ready to be audited and run."""
+
+    @abstractmethod
+    def facts(self) -> Mapping[str, Any]:
+        """What the data is: provenance, counts, overlap; plain."""
+
+    @abstractmethod
+    def floors(self) -> Mapping[str, Mapping[str, float]]:
+        """What simple methods reach on the same items; plain."""
+
+    @abstractmethod
+    def parameters(self) -> tuple[int, list[dict[str, Any]]]:
+        """How many there are, and the derivation, row by row."""
+
+    @abstractmethod
+    def audit(self) -> tuple[Check, ...]:
+        """Whether the arm, before any training, is what it claims to be."""
+
+    @abstractmethod
+    def run(self, arm: str, seed: int, folder: Path, observer: Observer) -> RunResult:
+        """Train and measure one seed, going on from the checkpoint in `folder` where there is one."""

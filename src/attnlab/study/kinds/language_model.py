@@ -1,0 +1,214 @@
+"""Small language models, trained from scratch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from attnlab.corpus import Corpus, Sotu
+from attnlab.decoding import sample
+from attnlab.evaluation.floors import floors
+from attnlab.evaluation.losses import document_losses, mean_loss, perplexity, sample_of, token_losses
+from attnlab.evaluation.prefix import prefix_score
+from attnlab.model import Decoder, DecoderModel
+from attnlab.model.count import count_parameters, derive
+from attnlab.record import Check, DocumentLosses, RunResult
+from attnlab.spec import Count, Spec
+from attnlab.study.kind import Bench, Held, Setup
+from attnlab.tokens import Encoded, Framing, Prepared, Sentences, Tokenizer, Words, prepare
+from attnlab.tokens.batches import Batch, Batches
+from attnlab.training import Checkpoint, NextToken, Observer, Progress, Run, Training, train
+from attnlab.verdict import Metric
+
+
+class Measure(Spec):
+    """What is measured beside the losses of the splits."""
+
+    sentences: tuple[str, ...] = (
+        "After learning language models model natural language.",
+        "The quick brown fox jumps over the lazy dog.",
+        "Amidst the twilight, the ancient ruins whispered secrets long forgotten.",
+        "Quantum entanglement fascinates physicists and philosophers alike, bridging worlds with invisible "
+        "threads.",
+    )
+    samples: Count = 5  # texts drawn from every trained model
+    train_tokens: Count = 40_000  # of the training split, for the train loss
+    curve_tokens: Count = 10_000  # of train and of dev, at every evaluation on the way
+    prefix_tokens: Count = 2_000  # predictions that are also made from the prefix alone
+
+
+class LanguageModel(Setup):
+    """A decoder trained to predict the next token of a corpus."""
+
+    kind: ClassVar[str] = "language-model"
+    default_metric: ClassVar[str] = "test_loss"
+    default_margin: ClassVar[float] = 0.01  # nats per token: one per cent of the perplexity
+    shorthands: ClassVar[Mapping[str, str]] = {
+        **{part: f"model.mixer.{part}" for part in ("score", "mask", "weigh", "project", "kernel")},
+        **{name: f"model.{name}" for name in ("mixer", "position", "layers", "heads", "width", "dropout")},
+        "optimizer": "training.optimizer",
+        "schedule": "training.schedule",
+        "learning_rate": "training.optimizer.learning_rate",
+    }
+
+    corpus: Corpus = Sotu()
+    tokens: Tokenizer = Words()
+    framing: Framing = Sentences()
+    model: Decoder = Decoder()
+    training: Training = Training()
+    measure: Measure = Measure()
+
+    @classmethod
+    def metric(cls, name: str) -> Held | None:
+        split = re.fullmatch(r"(?!train)(\w+?)_(loss|bits_per_byte)", name)
+        return Held(split[1], split[2], Metric(name, "lower")) if split else None
+
+    @classmethod
+    def metric_names(cls) -> tuple[str, ...]:
+        return tuple(f"{split}_{what}" for split in ("test", "dev") for what in ("loss", "bits_per_byte"))
+
+    def prepare(self, base: Path | None) -> LanguageModelBench:
+        return LanguageModelBench(
+            self, prepare(self.corpus, self.tokens, self.framing, self.model.context, base=base)
+        )
+
+
+class LanguageModelBench(Bench):
+    """A decoder and its prepared corpus."""
+
+    def __init__(self, setup: LanguageModel, prepared: Prepared) -> None:
+        self.setup, self.prepared = setup, prepared
+        self.vocabulary = prepared.vocabulary
+
+    def facts(self) -> Mapping[str, Any]:
+        return self.prepared.facts
+
+    def floors(self) -> Mapping[str, Mapping[str, float]]:
+        return floors(self._split("train"), self._split("test"))
+
+    def parameters(self) -> tuple[int, list[dict[str, Any]]]:
+        model, spec = self._model(0), self.setup.model
+        sizes = {"vocabulary": self.vocabulary.size, "width": spec.width, "context": spec.context}
+        sizes["head width"] = spec.dims.head_width
+        return count_parameters(model), [row.plain() for row in derive(model, sizes)]
+
+    def audit(self) -> tuple[Check, ...]:
+        return ()
+
+    def run(self, arm: str, seed: int, folder: Path, observer: Observer) -> RunResult:
+        model = self._model(seed)
+        training = self.setup.training
+        batches = Batches(self._split("train"), training.batch, seed)
+        steps = training.resolve_steps(batches.per_epoch, self._split("train").n_targets)
+        checkpoint = folder / "checkpoint.safetensors"
+        progress = train(
+            Run(
+                model=model,
+                objective=NextToken(training.head_dtype),
+                batches=batches,
+                training=training,
+                steps=steps,
+                seed=seed,
+                evaluate=lambda: self._curve_point(model),
+                checkpoint=checkpoint,
+            ),
+            observer,
+        )
+        Checkpoint.of(model, None, {"seed": seed, "progress": vars(progress)}).write(checkpoint)
+        return self._measured(arm, seed, model, progress)
+
+    def _measured(self, arm: str, seed: int, model: DecoderModel, progress: Progress) -> RunResult:
+        pace = progress.tokens / progress.seconds if progress.seconds else 0.0
+        common: dict[str, Any] = {
+            "arm": arm,
+            "seed": seed,
+            "seconds": progress.seconds,
+            "tokens_per_second": pace,
+            "steps": progress.step,
+        }
+        if progress.status == "diverged":
+            return RunResult(**common, status="diverged", reason=progress.reason)
+        train_loss = mean_loss(model, self._split("train"), self._train_sample)
+        documents = {
+            name: document_losses(model, split)
+            for name, split in self.prepared.splits.items()
+            if name != "train"
+        }
+        metrics = {"train_loss": train_loss, "train_perplexity": perplexity(train_loss)}
+        for name, losses in documents.items():
+            metrics |= self._metrics_of(name, losses)
+        prefix = prefix_score(model, self._split("test"), self._prefix_sample)
+        metrics |= {
+            "ordinary_perplexity": perplexity(prefix.ordinary_loss),
+            "prefix_perplexity": perplexity(prefix.prefix_loss),
+        }
+        return RunResult(
+            **common,
+            status="ok" if prefix.check.status == "pass" else "invalid",
+            metrics=metrics,
+            documents=documents,
+            checks=(prefix.check,),
+            sentences=tuple(self._scored(model, text) for text in self.setup.measure.sentences),
+            samples=self._samples(model, seed),
+            reason=None if prefix.check.status == "pass" else prefix.check.evidence,
+        )
+
+    def _metrics_of(self, name: str, losses: DocumentLosses) -> dict[str, float]:
+        loss = losses.mean
+        bits = sum(b * size for b, size in zip(losses.bits_per_byte, losses.bytes, strict=True)) / sum(
+            losses.bytes
+        )
+        return {f"{name}_loss": loss, f"{name}_perplexity": perplexity(loss), f"{name}_bits_per_byte": bits}
+
+    def _curve_point(self, model: DecoderModel) -> dict[str, float]:
+        tokens = self.setup.measure.curve_tokens
+        return {
+            f"{name}_loss": mean_loss(model, self._split(name), sample_of(self._split(name), tokens))
+            for name in ("train", "dev")
+        }
+
+    def _scored(self, model: DecoderModel, text: str) -> dict[str, Any]:
+        known = self.vocabulary.encode(text)
+        ids = [self.vocabulary.start, *known, self.vocabulary.stop][: self.setup.model.context + 1]
+        row = np.asarray(ids, dtype=np.int64)
+        batch = Batch(row[:-1], row[1:], np.array([len(row) - 1]), np.array([0]))
+        loss = token_losses(model, batch).double().mean().item()
+        unknown = 0 if self.vocabulary.unknown is None else known.count(self.vocabulary.unknown)
+        return {
+            "text": text,
+            "tokens": batch.tokens,
+            "unknown": unknown,
+            "loss": loss,
+            "perplexity": perplexity(loss),
+        }
+
+    def _samples(self, model: DecoderModel, seed: int) -> tuple[str, ...]:
+        texts = sample(
+            model,
+            [self.vocabulary.start],
+            count=self.setup.measure.samples,
+            longest=self.setup.model.context,
+            stop=self.vocabulary.stop,
+            seed=seed,
+            never=[self.vocabulary.start],
+        )
+        return tuple(self.vocabulary.decode(text) for text in texts)
+
+    def _model(self, seed: int) -> DecoderModel:
+        return self.setup.model.build(self.vocabulary.size, seed)
+
+    def _split(self, name: str) -> Encoded:
+        return self.prepared.splits[name]
+
+    @cached_property
+    def _train_sample(self) -> Any:
+        return sample_of(self._split("train"), self.setup.measure.train_tokens)
+
+    @cached_property
+    def _prefix_sample(self) -> Any:
+        return sample_of(self._split("test"), self.setup.measure.prefix_tokens)

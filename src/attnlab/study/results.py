@@ -1,0 +1,170 @@
+"""`results.json`: every run, every arm, and the verdicts between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnlab.record import SCHEMA, Check, DocumentLosses, RunResult
+from attnlab.study.kind import Held
+from attnlab.study.store import Cell, Store
+from attnlab.study.study import Study
+from attnlab.verdict import Verdict, judge_many
+
+Audits = Mapping[str, Mapping[str, Any]]  # per arm: parameters, parameter_rows, checks
+
+
+def assemble(store: Store, study: Study, audits: Audits) -> dict[str, Any]:
+    """The content of `results.json`, from what is in the store now; cells still missing are left out."""
+    runs = {
+        arm.name: [r for seed in range(study.seeds) if (r := store.result(Cell(arm.name, seed))) is not None]
+        for arm in study.arms
+    }
+    findings = {name: finding for name in runs if (finding := _finding(audits.get(name, {}), runs[name]))}
+    verdicts = judged(study, runs, findings)
+    return {
+        "schema": SCHEMA,
+        "study": {
+            "name": study.name,
+            "question": study.question,
+            "metric": study.metric,
+            "baseline": study.baseline.name,
+            "margin": study.margin,
+            "fingerprint": study.fingerprint,
+        },
+        "arms": [
+            _arm(store, study, arm.name, runs[arm.name], audits.get(arm.name, {})) for arm in study.arms
+        ],
+        "verdicts": [{**verdict.plain(), "sentence": str(verdict)} for verdict in verdicts],
+    }
+
+
+def _finding(audit: Mapping[str, Any], runs: Sequence[RunResult]) -> str | None:
+    """What makes an arm invalid: the first check that failed, before training or on a trained model."""
+    checks = [*audit.get("checks", ()), *(check.plain() for run in runs for check in run.checks)]
+    # The measured perplexities say more than the mechanism; both are in the report.
+    checks.sort(key=lambda check: check["name"] != "prefix-only")
+    return next((f"{c['name']}: {c['evidence']}" for c in checks if c["status"] == "fail"), None)
+
+
+def _arm(
+    store: Store, study: Study, name: str, runs: Sequence[RunResult], audit: Mapping[str, Any]
+) -> dict[str, Any]:
+    failures = [
+        {
+            "seed": seed,
+            "status": "failed",
+            "metrics": {},
+            "seconds": 0.0,
+            "tokens_per_second": 0.0,
+            "reason": reason,
+        }
+        for seed in range(study.seeds)
+        if (reason := store.failure(Cell(name, seed))) is not None
+    ]
+    done = [
+        {
+            "seed": run.seed,
+            "status": run.status,
+            "metrics": dict(run.metrics),
+            "seconds": run.seconds,
+            "tokens_per_second": run.tokens_per_second,
+            **({"reason": run.reason} if run.reason else {}),
+        }
+        for run in runs
+    ]
+    checks = [*audit.get("checks", ()), *_worst(runs)]
+    return {
+        "name": name,
+        "status": _status(runs, audit, bool(failures)),
+        "parameters": audit.get("parameters"),
+        "parameter_rows": audit.get("parameter_rows", []),
+        "changes": next(arm.plain() for arm in study.arms if arm.name == name),
+        "audit": {"passed": all(c["status"] in ("pass", "skip") for c in checks), "checks": checks},
+        "runs": sorted([*done, *failures], key=lambda run: int(run["seed"])),
+    }
+
+
+def _status(runs: Sequence[RunResult], audit: Mapping[str, Any], any_failed: bool) -> str:
+    if _finding(audit, runs):
+        return "invalid"
+    if any(run.status == "ok" for run in runs) or not (runs or any_failed):
+        return "ok"
+    return "diverged" if runs else "failed"
+
+
+def _worst(runs: Sequence[RunResult]) -> list[dict[str, Any]]:
+    """One line per check made on every run: a failed one where there is one, else the first."""
+    by_name: dict[str, list[Check]] = {}
+    for run in runs:
+        for check in run.checks:
+            by_name.setdefault(check.name, []).append(check)
+    return [next((c for c in checks if c.status != "pass"), checks[0]).plain() for checks in by_name.values()]
+
+
+def judged(
+    study: Study, runs: Mapping[str, Sequence[RunResult]], findings: Mapping[str, str]
+) -> list[Verdict]:
+    """Every arm against the baseline, on the documents and the seeds that both have."""
+    held, baseline = study.judged_by, study.baseline.name
+    others = {name: arm_runs for name, arm_runs in runs.items() if name != baseline}
+    seeds = sorted(set.intersection(*({run.seed for run in arm_runs} for arm_runs in runs.values())))
+    if not others or not seeds:
+        return []
+    names, first = _items(runs, held)
+    if not names:
+        return []
+    reasons = dict(findings)
+    if baseline in reasons:
+        reason = reasons.pop(baseline)
+        reasons = dict.fromkeys(others, f"the baseline is invalid ({reason})") | reasons
+    for name, arm_runs in others.items():
+        if held.what == "loss" and any(_tokens(run, held) not in (None, first.tokens) for run in arm_runs):
+            reasons.setdefault(
+                name,
+                "its vocabulary is not the baseline's, and losses per token of different tokens cannot be "
+                f"compared; judge by {held.split}_bits_per_byte",
+            )
+    values = {name: _values(arm_runs, seeds, names, held) for name, arm_runs in runs.items()}
+    weights = first.tokens if held.what == "loss" else first.bytes
+    verdicts = judge_many(
+        values[baseline],
+        {name: values[name] for name in others},
+        margin=study.margin,
+        weights=np.asarray(weights, dtype=float),
+        metric=held.metric,
+        findings=reasons,
+        baseline_name=baseline,
+    )
+    return list(verdicts.values())
+
+
+def _items(runs: Mapping[str, Sequence[RunResult]], held: Held) -> tuple[tuple[str, ...], DocumentLosses]:
+    """The documents to pair on, as the first run that has them knows them."""
+    for arm_runs in runs.values():
+        for run in arm_runs:
+            if held.split in run.documents:
+                return run.documents[held.split].names, run.documents[held.split]
+    return (), DocumentLosses((), (), (), ())
+
+
+def _tokens(run: RunResult, held: Held) -> tuple[int, ...] | None:
+    return run.documents[held.split].tokens if held.split in run.documents else None
+
+
+def _values(
+    runs: Sequence[RunResult], seeds: Sequence[int], names: tuple[str, ...], held: Held
+) -> NDArray[np.float64]:
+    """(seeds, documents); a run without losses, because it diverged, is a row of NaN and leaves its pair."""
+    by_seed = {run.seed: run for run in runs}
+    values = np.full((len(seeds), len(names)), np.nan)
+    for row, seed in enumerate(seeds):
+        losses = by_seed[seed].documents.get(held.split)
+        if losses is not None:
+            found = losses.loss if held.what == "loss" else losses.bits_per_byte
+            by_name = dict(zip(losses.names, found, strict=True))
+            values[row] = [by_name.get(name, np.nan) for name in names]
+    return values

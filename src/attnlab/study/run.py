@@ -1,0 +1,146 @@
+"""Run a study: audit every arm, work on the cells that are missing, judge, and write it all down."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from attnlab.errors import RequestError
+from attnlab.spec import fingerprint
+from attnlab.study.declaration import load_study
+from attnlab.study.environment import environment
+from attnlab.study.executors import Executor, Listener, Local, Silent
+from attnlab.study.kind import Bench
+from attnlab.study.results import assemble
+from attnlab.study.store import Cell, Store
+from attnlab.study.study import Study, slug
+from attnlab.userfile import loading
+from attnlab.wholefile import write_json
+
+RUNS = Path("attnlab-runs")  # where studies go unless told otherwise
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a study found: its directory, and the content of its `results.json`."""
+
+    path: Path
+    plain: Mapping[str, Any]
+
+    @property
+    def verdicts(self) -> list[Mapping[str, Any]]:
+        return list(self.plain["verdicts"])
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether every run of every arm ended well and no arm is invalid."""
+        arms = self.plain["arms"]
+        return all(arm["status"] == "ok" and all(r["status"] == "ok" for r in arm["runs"]) for arm in arms)
+
+    @property
+    def failed(self) -> list[str]:
+        """The runs that broke down, with the reason."""
+        return [
+            f"{arm['name']}, seed {run['seed']}: {run.get('reason')}"
+            for arm in self.plain["arms"]
+            for run in arm["runs"]
+            if run["status"] == "failed"
+        ]
+
+    def __str__(self) -> str:
+        return "\n".join(verdict["sentence"] for verdict in self.verdicts) or "no verdict yet"
+
+
+def run(
+    study: Study | str | Path,
+    *,
+    out: str | Path | None = None,
+    seeds: int | None = None,
+    settings: Iterable[str] = (),
+    on: Executor | None = None,
+    listener: Listener | None = None,
+) -> Results:
+    """Run a study, or what is missing of it, in its directory; give back what it found.
+
+    `study` is a `Study`, a built-in's name, or a file; `settings` are `place=value` as `--set` takes them.
+    """
+    if loading.get():
+        raise RequestError(
+            "a file that declares a study or a part must not run one while it is being loaded: "
+            'put the call to attnlab.run under `if __name__ == "__main__":`'
+        )
+    listener, executor = listener or Silent(), on or Local()
+    declared = study if isinstance(study, Study) else load_study(study, settings)
+    if seeds is not None:
+        declared = declared.with_seeds(seeds)
+    path = Path(out) if out is not None else RUNS / slug(declared.name)
+    cells = [Cell(arm.name, seed) for seed in range(declared.seeds) for arm in declared.arms]
+    plan = _kept_plan(path) or executor.plan(len(cells))
+    header: dict[str, Any] = {"environment": {**environment(), **plan}, "command": _command()}
+    store = Store.open_for(declared, path, header)
+    listener.stage("preparing")
+    bench = declared.setup_of(declared.baseline.name).prepare(declared.base)
+    header |= {"corpus": bench.facts(), "floors": _once(path / "floors.json", declared, bench.floors)}
+    store.write_header(declared, header)
+    listener.stage("auditing")
+    audits = _once(path / "audit.json", declared, lambda: _audit(declared, listener))
+    missing = [cell for cell in cells if store.result(cell) is None]
+    how = (
+        f"{plan['workers']} processes × {plan['threads']} threads"
+        if "workers" in plan
+        else executor.__class__.__name__
+    )
+    listener.planned(missing, len(cells) - len(missing), how)
+    try:
+        executor.run(store, missing, plan, listener)
+    finally:
+        results = assemble(store, declared, audits)
+        store.write_results(results)
+    return Results(path, results)
+
+
+def _audit(study: Study, listener: Listener) -> dict[str, Any]:
+    """Every arm before its training: how large it is, and whether it is what it claims to be."""
+    audits: dict[str, Any] = {}
+    for arm in study.arms:
+        bench: Bench = study.setup_of(arm.name).prepare(study.base)
+        total, rows = bench.parameters()
+        checks = [check.plain() for check in bench.audit()]
+        audits[arm.name] = {"parameters": total, "parameter_rows": rows, "checks": checks}
+        failed = [check for check in checks if check["status"] == "fail"]
+        for check in failed:
+            listener.note(f"{arm.name} is invalid: {check['name']}: {check['evidence']}")
+    return audits
+
+
+def _once(path: Path, study: Study, make: Callable[[], Any]) -> Any:
+    """Made once for a declaration and kept beside its runs."""
+    key = fingerprint({"study": study.fingerprint, "version": 1})
+    try:
+        kept = json.loads(path.read_text("utf-8"))
+        if kept["key"] == key:
+            return kept["value"]
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    value = make()
+    write_json(path, {"key": key, "value": value})
+    return value
+
+
+def _kept_plan(path: Path) -> dict[str, Any] | None:
+    """Threads change the last digit of sums: a study goes on as it began."""
+    try:
+        kept = Store(path).header["environment"]
+        return {key: kept[key] for key in ("executor", "workers", "threads")}
+    except (RequestError, KeyError):
+        return None
+
+
+def _command() -> str:
+    return shlex.join([os.path.basename(sys.argv[0]) or "python", *sys.argv[1:]])

@@ -1,0 +1,143 @@
+"""A study's directory: what was declared, every run, the results. The only state there is."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from attnlab.errors import AttnlabError, StoreError
+from attnlab.record import SCHEMA, RunResult
+from attnlab.spec import differences
+from attnlab.study.declaration import study_from_plain
+from attnlab.study.study import Study, slug
+from attnlab.wholefile import write_json
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One arm with one seed: the unit of work."""
+
+    arm: str
+    seed: int
+
+
+class Store:
+    """The directory of one study."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def open_for(cls, study: Study, path: Path, header: Mapping[str, Any]) -> Store:
+        """The directory for a study, made where there is none; one that holds another study is refused."""
+        store = cls(path)
+        if (path / "study.json").exists():
+            store._refuse_if_changed(study)
+        elif path.exists() and any(path.iterdir() if path.is_dir() else [path]):
+            raise StoreError(f"{path} is not empty and holds no study: name another directory with --out")
+        try:
+            (path / "runs").mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"{path}: cannot be made ({error.strerror})") from None
+        store.write_header(study, header)
+        return store
+
+    def write_header(self, study: Study, header: Mapping[str, Any]) -> None:
+        """`study.json`: the declaration as resolved, its fingerprint, and what is known of where it ran."""
+        base = {"base": str(study.base) if study.base else None}
+        declared = {"schema": SCHEMA, "study": study.plain(), "fingerprint": study.fingerprint, **base}
+        write_json(self.path / "study.json", {**declared, **header})
+
+    @property
+    def header(self) -> dict[str, Any]:
+        return self._read("study.json")
+
+    def study(self) -> Study:
+        """The study as it was declared here."""
+        header = self.header
+        base = Path(header["base"]) if header.get("base") else None
+        return study_from_plain(header["study"], source=str(self.path / "study.json"), base=base)
+
+    def _refuse_if_changed(self, study: Study) -> None:
+        header = self.header
+        if header["fingerprint"] == study.fingerprint:
+            return
+        changes = [str(d) for d in differences(header["study"], study.plain())]
+        what = "\n".join(f"  {change}" for change in changes) or "  a file of code that it names"
+        raise StoreError(
+            f"{self.path} holds another version of this study, and mixing their runs would compare different "
+            f"things. What changed:\n{what}\nName another directory with --out, or remove this one."
+        )
+
+    def folder(self, cell: Cell) -> Path:
+        return self.path / "runs" / slug(cell.arm) / str(cell.seed)
+
+    def result(self, cell: Cell) -> RunResult | None:
+        """What the run measured; None while it is not done. A run that failed counts as not done."""
+        try:
+            result = RunResult.from_plain(json.loads((self.folder(cell) / "result.json").read_text("utf-8")))
+        except (OSError, ValueError, KeyError, TypeError):
+            return None  # not there, or damaged: it will be made again from its checkpoint
+        return None if result.status == "failed" else result
+
+    def failure(self, cell: Cell) -> str | None:
+        """Why the run failed, if that is how it ended."""
+        try:
+            plain = json.loads((self.folder(cell) / "result.json").read_text("utf-8"))
+        except (OSError, ValueError):
+            return None
+        return str(plain.get("reason")) if plain.get("status") == "failed" else None
+
+    def write_result(self, result: RunResult) -> None:
+        folder = self.folder(Cell(result.arm, result.seed))
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(folder / "result.json", result.plain())
+
+    def write_results(self, results: Mapping[str, Any]) -> None:
+        write_json(self.path / "results.json", results)
+
+    @contextlib.contextmanager
+    def claimed(self, cell: Cell) -> Iterator[bool]:
+        """Hold a cell, so that no other process works on it; gives False where another one does.
+
+        The operating system lets go of the lock when its process ends, however it ends.
+        """
+        folder = self.folder(cell)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            lock = (folder / ".lock").open("w")
+        except OSError as error:
+            raise StoreError(f"{folder}: cannot be written ({error.strerror})") from None
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                yield False
+                return
+            yield True
+
+    def _read(self, name: str) -> dict[str, Any]:
+        path = self.path / name
+        try:
+            return dict(json.loads(path.read_text("utf-8")))
+        except OSError as error:
+            raise StoreError(f"{path}: cannot be read ({error.strerror})") from None
+        except ValueError as error:
+            raise StoreError(f"{path}: damaged ({error})") from None
+
+
+def open_study(path: Path) -> Store:
+    """The store of a study that was run before."""
+    if not (path / "study.json").is_file():
+        raise StoreError(f"{path} holds no study (there is no study.json in it)")
+    return Store(path)
+
+
+def describe(error: Exception) -> str:
+    """An error in one line, for a record."""
+    return str(error) if isinstance(error, AttnlabError) else f"{type(error).__name__}: {error}"
