@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from attnlab.corpus.sentences import paragraphs, sentences
@@ -48,3 +50,12 @@ def test_no_text(text: str) -> None:
 
 def test_paragraphs_are_between_blank_lines() -> None:
     assert paragraphs("one\ntwo\n\n \n three  four\n\n\nfive") == ["one two", "three four", "five"]
+
+
+@pytest.mark.parametrize(
+    "text", ["." * 300_000, "- " * 100_000 + ". A", "Mr. A " * 40_000, "a" * 300_000 + ". B"]
+)
+def test_time_grows_with_the_text_and_not_with_its_square(text: str) -> None:
+    began = time.perf_counter()
+    assert " ".join(sentences(text)) == " ".join(text.split())
+    assert time.perf_counter() - began < 5

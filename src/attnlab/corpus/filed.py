@@ -23,7 +23,7 @@ class FileCorpus(Corpus):
     train: Paths
     dev: Paths | None = None
     test: Paths | None = None
-    extra: Mapping[str, Paths] = field(default_factory=dict)  # further held-out splits, by name
+    extra: Mapping[str, Paths] = field(default_factory=dict, hash=False)  # further held-out splits, by name
     dev_share: Share = 0.1  # of the training documents, where dev has no file of its own
     test_share: Share = 0.1  # the same for test
     split_seed: Count = 0

@@ -31,15 +31,16 @@ _STARTERS = _words(
 )
 _END = re.compile(
     r"""
-    (?P<marks>[.!?]+)                  # what may end a sentence,
-    (?P<close>["'”’)\]]*)              # what closes with it,
-    \s+                                # a gap,
+    (?<![.!?])(?P<marks>[.!?]++)       # what may end a sentence (tried once per run of marks),
+    (?P<close>["'”’)\]]*+)             # what closes with it,
+    \s++                               # a gap,
     (?=["'“‘(\[—-]*                    # and what may open the next one
        (?P<next>[A-Z0-9$£][\w'’-]*))
     """,
     re.VERBOSE,
 )
 _LAST_WORD = re.compile(r"[\w.&-]+\Z")
+_LONGEST = 40  # characters looked at for the word before a mark
 
 
 def paragraphs(text: str) -> list[str]:
@@ -52,7 +53,8 @@ def sentences(text: str) -> list[str]:
     text = " ".join(text.split())
     found, start = [], 0
     for match in _END.finditer(text):
-        if _ends(text[start : match.start()], match["marks"], match["next"]):
+        before = text[max(start, match.start() - _LONGEST) : match.start()]
+        if _ends(before, match["marks"], match["next"]):
             found.append(text[start : match.end("close")])
             start = match.end()
     if text[start:]:
