@@ -35,7 +35,10 @@ def test_a_directory(folder: Path) -> None:
     assert splits.test[1].units == ("test 1 is. It was.",)
     assert splits.test[1].label == "1"
     assert splits.provenance.split.startswith("test is the data set's 'test'; by document: 2 of 20")
-    assert corpus.load(folder).provenance.sha256 == splits.provenance.sha256
+    assert corpus.digest(folder) == splits.provenance.sha256
+    with (folder / "data" / "test.jsonl").open("a") as file:
+        file.write("\n" + json.dumps({"text": "one more", "label": 0}))
+    assert corpus.digest(folder) != splits.provenance.sha256
 
 
 def test_units_and_fewer_rows(folder: Path) -> None:

@@ -63,7 +63,8 @@ def test_speeches_with_labels(shared_data: Path) -> None:
 
 def test_sst2(shared_data: Path) -> None:
     files = {split: f"sst2/stsa.binary.{split}" for split in ("train", "dev", "test")}
-    splits = _load(Labelled(**files), shared_data, *files.values())
+    corpus = Labelled(train=files["train"], dev=files["dev"], test=files["test"])
+    splits = _load(corpus, shared_data, *files.values())
     assert _units(splits) == {"train": 6_920, "dev": 872, "test": 1_821}
     assert {d.label for d in splits.train} == {"0", "1"}
 
@@ -80,7 +81,14 @@ def test_boolq(shared_data: Path) -> None:
 def test_dialogsum(shared_data: Path) -> None:
     files = {split: f"dialogsum/{split}.jsonl" for split in ("train", "dev", "test")}
     references = ("summary", "summary1", "summary2", "summary3")
-    corpus = Table(**files, text="dialogue", references=references, unit="line")
+    corpus = Table(
+        train=files["train"],
+        dev=files["dev"],
+        test=files["test"],
+        text="dialogue",
+        references=references,
+        unit="line",
+    )
     splits = _load(corpus, shared_data, *files.values())
     assert {name: len(side) for name, side in splits.items()} == {"train": 12_460, "dev": 500, "test": 500}
     assert {len(d.references) for d in splits.train} == {1}

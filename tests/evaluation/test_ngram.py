@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pytest
@@ -67,7 +69,7 @@ class _Oracle:
         self.pairs = lower if order == 3 else dict(pairs)
         self.triples = dict(triples)
 
-    def _interpolate(self, counts: dict[tuple[int, ...], int], gram: tuple[int, ...], lower: float) -> float:
+    def _interpolate(self, counts: Mapping[Any, int], gram: tuple[int, ...], lower: float) -> float:
         discounts = estimate(np.array(list(counts.values())))
         total, given, kept = 0, 0.0, 0.0
         for other, n in counts.items():

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from abc import ABC, abstractmethod
-from dataclasses import asdict
 from pathlib import Path
 
 from attnlab.corpus.document import Splits
@@ -21,7 +18,4 @@ class Corpus(Part, ABC, family="corpus"):
 
     def digest(self, base: Path | None = None) -> str:
         """A fingerprint of what `load` would read. Members that can tell it without parsing do so."""
-        digest = hashlib.sha256()
-        for name, documents in self.load(base).items():
-            digest.update(json.dumps([name, [asdict(d) for d in documents]]).encode())
-        return digest.hexdigest()
+        return self.load(base).provenance.sha256

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from attnlab.corpus.base import Corpus
-from attnlab.corpus.document import Document, Provenance, Splits, counts
+from attnlab.corpus.document import Document, Provenance, Splits, counts, digest_of_documents
 from attnlab.corpus.rows import Columns, Row, RowUnit, documents_of
 from attnlab.corpus.split import Share, divide
 from attnlab.errors import CorpusError, unknown
@@ -61,13 +60,11 @@ class Hub(Corpus):
         dev, test = tuple(read.get("dev", division.dev)), tuple(read.get("test", division.test))
         own = [f"{side} is the data set's {wanted[side]!r}" for side in read if side != "train"]
         about = tables["train"].info
-        # `datasets` fingerprints a table by its data and everything done to it.
-        prints = "".join(str(table._fingerprint) for table in tables.values())
         provenance = Provenance(
             source=f"hub data set {self.dataset}" + (f" ({self.config})" if self.config else ""),
             version=self.revision or (str(about.version) if about.version else None),
             licence=about.license or "none seen",
-            sha256=hashlib.sha256(prints.encode()).hexdigest(),
+            sha256=digest_of_documents(train=train, dev=dev, test=test),
             split="; ".join([*own, *([] if {"dev", "test"} <= set(read) else [division.how])]),
             citation=about.citation.strip() or None,
             counts=counts(train=train, dev=dev, test=test),
