@@ -8,14 +8,27 @@ from typing import Any
 __version__ = "0.1.0"
 
 # Where each public name lives. Loaded when first asked for (PEP 562), so that `import attnlab` is instant.
-_HOMES: dict[str, str] = {}
+_HOMES: dict[str, str] = {
+    **dict.fromkeys(("Arm", "LanguageModel", "Results", "Study", "load_study", "run"), "attnlab.study"),
+    **dict.fromkeys(("Decoder",), "attnlab.model"),
+    **dict.fromkeys(
+        ("Attention", "Mask", "Mixer", "Position", "Project", "Score", "Weigh"), "attnlab.attention"
+    ),
+    **dict.fromkeys(("Verdict", "judge", "judge_many"), "attnlab.verdict"),
+    "AttnlabError": "attnlab.errors",
+}
 
-__all__ = ["__version__", *_HOMES]
+# Rooms a user steps into: `attnlab.audit(target)`, `attnlab.verdict.judge(…)`, `attnlab.report.write(…)`.
+_MODULES = ("attention", "audit", "corpus", "model", "report", "testing", "tokens", "training", "verdict")
+
+__all__ = ["__version__", *_HOMES, *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
+    if name in _MODULES:
+        return importlib.import_module(f"attnlab.{name}")
     raise AttributeError(f"module 'attnlab' has no attribute {name!r}")
 
 

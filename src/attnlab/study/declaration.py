@@ -28,10 +28,8 @@ def load_study(target: str | Path, settings: Iterable[str] = ()) -> Study:
     path = find_study(target)
     if path.suffix == ".py" or splits_into_file_and_name(str(target)):
         return _from_python(str(target), path, list(settings))
-    plain = read_plain(path)
-    return study_from_plain(
-        _with_settings(plain, settings, str(target)), source=str(target), base=path.parent
-    )
+    plain, problems = _with_settings(read_plain(path), settings)
+    return study_from_plain(plain, source=str(target), base=path.parent, problems=problems)
 
 
 def find_study(target: str | Path) -> Path:
@@ -81,13 +79,16 @@ def read_plain(path: Path) -> Plain:
     return plain
 
 
-def study_from_plain(plain: Mapping[str, Any], *, source: str, base: Path | None) -> Study:
-    """A study from nested dictionaries, or one error that lists everything wrong with them."""
+def study_from_plain(
+    plain: Mapping[str, Any], *, source: str, base: Path | None, problems: Iterable[Problem] = ()
+) -> Study:
+    """A study from nested dictionaries, or one error that lists everything wrong with them, `problems`
+    that were found before included."""
     name = plain.get("kind", "language-model")
     if not isinstance(name, str) or name not in KINDS:
         raise DeclarationError([Problem("kind", unknown("kind of study", name, KINDS))], source)
     kind = KINDS[name]
-    problems: list[Problem] = []
+    problems = list(problems)
     head = {key: plain[key] for key in _HEAD if key in plain}
     sections = {key: plain[key] for key in plain if key in kind.model_fields}
     valid = [*_HEAD, "kind", "vary", *kind.model_fields]
@@ -140,7 +141,8 @@ def _arm_name(key: str, value: Any) -> str:
     return f"{key.split('.')[-1]}={value}"
 
 
-def _with_settings(plain: Plain, settings: Iterable[str], source: str) -> Plain:
+def _with_settings(plain: Plain, settings: Iterable[str]) -> tuple[Plain, list[Problem]]:
+    """The declaration with `place=value` pairs laid over it, and what was wrong with those."""
     kind = KINDS.get(str(plain.get("kind", "language-model")), KINDS["language-model"])
     problems: list[Problem] = []
     for setting in settings:
@@ -156,9 +158,7 @@ def _with_settings(plain: Plain, settings: Iterable[str], source: str) -> Plain:
             plain = merge(plain, written_out(kind, place, _value(text)))
         except DeclarationError as error:
             problems += [Problem(f"--set {place}", p.message) for p in error.problems]
-    if problems:
-        raise DeclarationError(problems, source)
-    return plain
+    return plain, problems
 
 
 def _value(text: str) -> Any:
@@ -176,8 +176,8 @@ def _from_python(target: str, path: Path, settings: list[str]) -> Study:
         raise RequestError(f"{named!r} is a {type(found).__name__}, not an attnlab.Study")
     if not settings:
         return found.at(path.parent)
-    plain = _with_settings(found.plain(), settings, target)
-    return study_from_plain(plain, source=target, base=path.parent)
+    plain, problems = _with_settings(found.plain(), settings)
+    return study_from_plain(plain, source=target, base=path.parent, problems=problems)
 
 
 def _without_none(value: Any) -> Any:

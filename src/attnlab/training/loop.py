@@ -114,7 +114,7 @@ def train(run: Run[Any], observer: Observer) -> Progress:
         progress.take_in(loss, batch.tokens)
         progress.seconds = before + time.perf_counter() - started
         row: dict[str, Any] = {"step": progress.step, "loss": loss, "learning_rate": rates[0] * factor}
-        row |= {"tokens": progress.tokens, "seconds": progress.seconds}
+        row |= {"of": run.steps, "tokens": progress.tokens, "seconds": progress.seconds}
         if progress.step in evaluate_at and progress.status == "ok":
             # Not training: its time is not counted as such.
             paused = time.perf_counter()
@@ -122,7 +122,7 @@ def train(run: Run[Any], observer: Observer) -> Progress:
             row |= progress.last
             run.model.train()
             started += time.perf_counter() - paused
-        if progress.step % log_every == 0 or progress.step == 1 or len(row) > 5 or progress.status != "ok":
+        if progress.step % log_every == 0 or progress.step == 1 or "dev_loss" in row or progress.status != "ok":
             observer.row(row)
         if observer.should_stop():
             _save(run, optimizer, progress)

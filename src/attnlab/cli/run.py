@@ -1,0 +1,59 @@
+"""`attnlab run`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+
+def run(
+    study: str,
+    /,
+    *,
+    set: Annotated[tuple[str, ...], Parameter(negative=())] = (),
+    seeds: Annotated[int | None, Parameter(name="--seeds")] = None,
+    out: Path | None = None,
+    on: Literal["local"] = "local",
+    workers: int | None = None,
+) -> int:
+    """Run a study, or what is missing of it, and write its report.
+
+    Running it again does only what is missing; more seeds extend it; Ctrl-C stops at a checkpoint.
+    Exit code 1: the study ran, and an arm is invalid or a run diverged or failed.
+
+    Parameters
+    ----------
+    study
+        A built-in's name (see `attnlab studies`), or a .toml, .yaml or .py file.
+    set
+        Change a part or a field: `--set score=additive --set training.steps=500`.
+    seeds
+        How many seeds each arm is run with.
+    out
+        The study's directory; attnlab-runs/NAME unless given.
+    on
+        Where the runs are worked on.
+    workers
+        Worker processes; one per core unless given.
+    """
+    from attnlab import report
+    from attnlab.cli.progress import watching
+    from attnlab.errors import RequestError
+    from attnlab.study import run as run_study
+    from attnlab.study.executors import Local
+
+    if workers is not None and workers < 1:
+        raise RequestError(f"--workers takes a number from 1 up, not {workers}")
+    with watching() as listener:
+        results = run_study(study, out=out, seeds=seeds, settings=set, on=Local(workers), listener=listener)
+    page = report.write(results.path)
+    print(report.table(results.path, "terminal"))
+    print()
+    for verdict in results.verdicts:
+        print(f"• {verdict['sentence']}")
+    for failure in results.failed:
+        print(f"✗ {failure}")
+    print(f"\nreport: {page}")
+    return 0 if results.is_clean else 1
