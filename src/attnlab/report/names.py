@@ -1,0 +1,32 @@
+"""What the keys of records are called in front of a reader."""
+
+from __future__ import annotations
+
+from attnlab.report import numbers
+from attnlab.report.numbers import Spread
+
+_SPLITS = {"train": "train", "dev": "dev", "test": "test"}
+_KNOWN = {
+    "last_batch_loss": "last training loss",
+    "peak_memory_mb": "peak memory",
+    "prefix_perplexity": "prefix-only perplexity",
+    "ordinary_perplexity": "ordinary perplexity",
+    "bits_per_byte": "bits per byte",
+}
+
+
+def label(key: str) -> str:
+    """`test_bits_per_byte` → `test bits per byte`."""
+    if key in _KNOWN:
+        return _KNOWN[key]
+    split, _, rest = key.partition("_")
+    if split in _SPLITS and rest:
+        return f"{split} {_KNOWN.get(rest, rest.replace('_', ' '))}"
+    return key.replace("_", " ")
+
+
+def shown(key: str, found: Spread | None) -> str:
+    """A measure over seeds, in the unit its key calls for."""
+    if found is not None and key.endswith("seconds"):
+        return numbers.duration(found.mean)
+    return numbers.with_error(found)

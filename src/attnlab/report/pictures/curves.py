@@ -1,0 +1,207 @@
+"""Loss against steps, with every seed visible: held out, and as trained."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from attnlab.report import numbers
+from attnlab.report.logs import Point, series, thinned
+from attnlab.report.names import label
+from attnlab.report.pictures import palette
+from attnlab.report.pictures.picture import Datum, Frame, Picture, finished, picture, untold
+from attnlab.report.studied import Studied
+
+TOGETHER = 7  # so many arms share one panel; with more, each has its own
+MOST_POINTS = 3000  # in one picture, over all its lines
+END = 0.4  # the last share of the steps, shown enlarged
+_CROSS = "M-1,-1L1,1M1,-1L-1,1"
+
+Lines = Mapping[tuple[str, int], Sequence[Point]]  # by arm and seed
+
+
+def curve_pictures(study: Studied) -> list[Picture]:
+    """The held-out loss at every evaluation and the loss of the training batches, where they were logged."""
+    wanted = [
+        (
+            "dev_loss",
+            "Held-out loss",
+            "The dev split in evaluation mode, by the same function for every arm.",
+            80,
+        ),
+        ("loss", "Training loss", "The batches trained on, as the optimiser saw them.", 50),
+    ]
+    found = [_curves(study, quantity, title, what, most) for quantity, title, what, most in wanted]
+    return [one for one in found if one is not None]
+
+
+def _curves(study: Studied, quantity: str, title: str, what: str, most: int) -> Picture | None:
+    lines = {
+        (arm.name, run.seed): points
+        for arm in study.arms
+        for run in arm.runs
+        if len(points := series(run.log, quantity)) > 1
+    }
+    if not lines:
+        return None
+    drawing = _Curves(study, quantity, title, lines, min(most, max(12, MOST_POINTS // len(lines))))
+    caption = (
+        f"{what} A thin line is one seed{', the thick one the mean of an arm' if drawing.means else ''}."
+    )
+    if drawing.merged > 1:
+        caption += f" Each point is the mean of {drawing.merged} logged steps."
+    if drawing.ends:
+        caption += " A cross marks where a run diverged."
+    key = f"curve-{quantity.replace('_', '-')}"
+    return picture(key, title, caption, drawing.label(), drawing.draw, untold(drawing.data))
+
+
+class _Curves:
+    def __init__(self, study: Studied, quantity: str, title: str, lines: Lines, most: int) -> None:
+        self.quantity, self.title, self.lines, self.baseline = quantity, title, lines, study.baseline
+        self.data: list[dict[str, Any]] = []
+        self.merged = 1
+        for (arm, seed), points in lines.items():
+            kept, each = thinned(points, most)
+            self.merged = max(self.merged, each)
+            last = f"{numbers.plain(points[-1][1])} at step {numbers.count(points[-1][0])}"
+            told = f"{arm}, seed {seed}: {last}"
+            self.data += [{"arm": arm, "seed": seed, "step": s, quantity: v, "told": told} for s, v in kept]
+        self.looks = {
+            arm.name: palette.look(place)
+            for place, arm in enumerate(study.arms)
+            if any(arm.name == name for name, _ in lines)
+        }
+        self.means = self._means()
+        self.ends: list[dict[str, Any]] = [
+            {"arm": run.arm, "step": points[-1][0], quantity: points[-1][1], "told": f"{run.arm} diverged"}
+            for run in study.runs
+            if run.status == "diverged" and (points := lines.get((run.arm, run.seed), ()))
+        ]
+
+    def _means(self) -> list[dict[str, Any]]:
+        """An arm's mean wherever all of its lines have a point, if it has more than one."""
+        at: dict[tuple[str, float], list[float]] = {}
+        for datum in self.data:
+            at.setdefault((datum["arm"], datum["step"]), []).append(datum[self.quantity])
+        seeds = {arm: sum(name == arm for name, _ in self.lines) for arm in self.looks}
+        return [
+            {"arm": arm, "step": step, self.quantity: statistics.fmean(values), "told": f"{arm}, mean"}
+            for (arm, step), values in at.items()
+            if len(values) == seeds[arm] > 1
+        ]
+
+    def label(self) -> str:
+        """What the lines end at, for someone who cannot see them."""
+        ends = {
+            arm: numbers.spread(points[-1][1] for (name, _), points in self.lines.items() if name == arm)
+            for arm in self.looks
+        }
+        told = [f"{arm} ends at {numbers.with_error(end)}" for arm, end in ends.items()]
+        return f"{self.title} against steps. {'; '.join(told)}."
+
+    def draw(self, frame: Frame) -> alt.TopLevelMixin:
+        chart = self._together(frame) if len(self.looks) <= TOGETHER else self._apart(frame)
+        return finished(chart, self.title)
+
+    # ---- few arms: one panel, and its end enlarged ---------------------------------------------------------
+
+    def _together(self, frame: Frame) -> Any:
+        last = max(datum["step"] for datum in self.data)
+        first = (1 - END) * last
+        enough = len({datum["step"] for datum in self.data if datum["step"] >= first}) > 2
+        if frame.narrow:
+            inner = frame.width - 62
+            panels = [self._panel(frame, 0, inner, 220, "step")]
+            panels += [self._panel(frame, first, inner, 220, "step: the end, enlarged")] if enough else []
+            return alt.vconcat(*panels, spacing=22)
+        if not enough:
+            return alt.hconcat(self._panel(frame, 0, frame.width - 62, 300, "step"))
+        inner = (frame.width - 140) // 2
+        return alt.hconcat(
+            self._panel(frame, 0, inner, 290, "step"),
+            self._panel(frame, first, inner, 290, "step: the end, enlarged"),
+            spacing=24,
+        )
+
+    def _panel(self, frame: Frame, first: float, width: int, height: int, below: str) -> Any:
+        """Everything from a step on: each seed thin and pale, the mean of each arm over it."""
+        place = {
+            "x": alt.X(
+                "step:Q", axis=alt.Axis(title=below, tickCount=5, grid=False), scale=alt.Scale(zero=False)
+            ),
+            "y": alt.Y(
+                f"{self.quantity}:Q",
+                axis=alt.Axis(title=label(self.quantity), tickCount=6),
+                scale=alt.Scale(zero=False),
+            ),
+            "color": self._by_arm(alt.Color, [look.colour for look in self.looks.values()]),
+            "description": "told:N",
+        }
+        dashes = self._by_arm(alt.StrokeDash, [list(look.dash) for look in self.looks.values()])
+
+        def shown(data: Sequence[Datum]) -> alt.Chart:
+            return alt.Chart(frame.data([datum for datum in data if datum["step"] >= first]))
+
+        thin, pale = (1.0, 0.45) if self.means else (1.8, 1.0)
+        seeds = shown(self.data).mark_line(strokeWidth=thin, opacity=pale)
+        layers = [seeds.encode(detail="seed:N", strokeDash=dashes, **place)]
+        if self.means:
+            layers.append(shown(self.means).mark_line(strokeWidth=2.4).encode(strokeDash=dashes, **place))
+        if any(end["step"] >= first for end in self.ends):
+            cross = shown(self.ends).mark_point(shape=_CROSS, size=60, strokeWidth=2.5, opacity=1)
+            layers.append(cross.encode(**place))
+        return alt.layer(*layers).properties(width=width, height=height)
+
+    def _by_arm(self, channel: Any, values: Sequence[Any]) -> Any:
+        legend = alt.Legend(symbolType="stroke", symbolSize=400, symbolOpacity=1, symbolStrokeWidth=2)
+        return channel("arm:N", scale=alt.Scale(domain=list(self.looks), range=list(values)), legend=legend)
+
+    # ---- many arms: a panel each, the baseline behind it ---------------------------------------------------
+
+    def _apart(self, frame: Frame) -> Any:
+        columns = 2 if frame.narrow else 4
+        width = (frame.width - 48) // columns - 18
+        place = {
+            "x": alt.X(
+                "step:Q", axis=alt.Axis(title=None, tickCount=3, grid=False), scale=alt.Scale(zero=False)
+            ),
+            "y": alt.Y(
+                f"{self.quantity}:Q",
+                axis=alt.Axis(title=None, tickCount=4),
+                scale=alt.Scale(zero=False, domain=self._reach(), clamp=True),
+            ),
+        }
+        behind = [
+            {"seed": d["seed"], "step": d["step"], self.quantity: d[self.quantity]}
+            for d in self.data
+            if d["arm"] == self.baseline
+        ]
+        data = frame.data(self.data)
+        layers = [
+            alt.Chart(frame.data(behind)).mark_line(
+                strokeWidth=1, color=palette.NOISE, opacity=0.6, aria=False
+            ),
+            alt.Chart(data).mark_line(strokeWidth=1.3, color=palette.WORDS["better"]),
+        ]
+        drawn = [
+            layers[0].encode(detail="seed:N", **place),
+            layers[1].encode(detail="seed:N", description="told:N", **place),
+        ]
+        if self.ends:
+            cross = alt.Chart(frame.data(self.ends)).mark_point(
+                shape=_CROSS, size=60, strokeWidth=2.5, color=palette.WORDS["worse"]
+            )
+            drawn.append(cross.encode(**place))
+        panels = alt.layer(*drawn, data=data).properties(width=width, height=110)
+        return panels.facet(facet=alt.Facet("arm:N", sort=list(self.looks)), columns=columns, spacing=14)
+
+    def _reach(self) -> list[float]:
+        """From the lowest value to the highest after the first tenth of the steps, whose fall would flatten
+        all that follows."""
+        last = max(datum["step"] for datum in self.data)
+        later = [datum[self.quantity] for datum in self.data if datum["step"] >= 0.1 * last]
+        return [min(datum[self.quantity] for datum in self.data), max(later)]

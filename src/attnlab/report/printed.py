@@ -1,0 +1,45 @@
+"""The table of arms for a terminal, a README or a paper."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import sys
+from pathlib import Path
+from typing import Literal, get_args
+
+from rich.console import Console, Group
+from rich.text import Text
+
+from attnlab.errors import RequestError, unknown
+from attnlab.report.reading import read
+from attnlab.report.studied import Studied
+from attnlab.report.tables.arms import arms_table
+from attnlab.report.words import headline, sentences
+
+Format = Literal["terminal", "markdown", "latex"]
+
+
+def table(directory: Path, format: Format = "terminal") -> str:
+    """The table of arms of the study in a directory, with its verdicts, as text."""
+    if format not in get_args(Format):
+        raise RequestError(unknown("format", format, get_args(Format)))
+    study = read(directory)
+    arms = arms_table(study)
+    if format == "terminal":
+        return _terminal(study)
+    if arms is None:
+        return ""
+    return arms.markdown() if format == "markdown" else arms.latex()
+
+
+def _terminal(study: Studied) -> str:
+    """Drawn for the terminal it will stand in; colours only where there is one."""
+    width = shutil.get_terminal_size((120, 24)).columns
+    text = io.StringIO()
+    console = Console(file=text, width=width, force_terminal=sys.stdout.isatty() or None, highlight=False)
+    arms = arms_table(study)
+    said = [Text(f"  {one.sentence}", style="default") for one in sentences(study)]
+    parts = [arms.terminal()] if arms else []
+    console.print(Group(Text(study.question, style="bold"), Text(headline(study)), *parts, *said))
+    return text.getvalue()

@@ -1,0 +1,182 @@
+"""The records of a study, as the report's tables and pictures ask for them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from attnlab.report.logs import Entry
+from attnlab.report.names import label
+from attnlab.report.numbers import Spread, spread
+
+# Measures of which more is better; of every other, a loss or a perplexity, less is.
+_HIGHER_IS_BETTER = ("accuracy", "f1", "rouge", "bleu", "precision", "recall", "correlation", "coherence")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One arm with one seed: what is known of it, done or not."""
+
+    arm: str
+    seed: int
+    status: str  # ok, invalid, diverged, failed; running or waiting when there is no result yet
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    seconds: float | None = None
+    tokens_per_second: float | None = None
+    steps: int | None = None
+    reason: str = ""
+    checks: tuple[Mapping[str, Any], ...] = ()
+    sentences: tuple[Mapping[str, Any], ...] = ()
+    samples: tuple[str, ...] = ()
+    log: tuple[Entry, ...] = ()
+
+    @property
+    def done(self) -> bool:
+        return self.status not in ("running", "waiting")
+
+    @property
+    def counts(self) -> bool:
+        """Whether its figures belong in a mean: it finished, and not by diverging."""
+        return self.status in ("ok", "invalid")
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One variant with its runs, its audit and, once judged, its verdict."""
+
+    name: str
+    status: str
+    runs: tuple[Run, ...]
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    parameters: int | None = None
+    parameter_rows: tuple[Mapping[str, Any], ...] = ()
+    checks: tuple[Mapping[str, Any], ...] = ()
+    reason: str = ""
+    verdict: Mapping[str, Any] | None = None
+
+    @property
+    def word(self) -> str:
+        """The one word a reader should see beside this arm's name; none for a baseline that is in order."""
+        if self.status in ("invalid", "diverged", "failed"):
+            return self.status
+        if self.verdict:
+            return str(self.verdict.get("verdict"))
+        return "" if self.complete else "half done" if any(run.done for run in self.runs) else "waiting"
+
+    @property
+    def ranked(self) -> bool:
+        """Whether its figures may stand in one scale with the others'."""
+        return self.word != "invalid"
+
+    @property
+    def complete(self) -> bool:
+        return bool(self.runs) and all(run.done for run in self.runs)
+
+    def values(self, key: str) -> Spread | None:
+        """A measure over the seeds that count."""
+        return spread(run.metrics.get(key) for run in self.runs if run.counts)
+
+    def by_seed(self, key: str) -> dict[int, float]:
+        found = {run.seed: run.metrics.get(key) for run in self.runs if run.counts}
+        return {seed: value for seed, value in found.items() if value is not None and math.isfinite(value)}
+
+    @property
+    def seconds(self) -> Spread | None:
+        return spread(run.seconds for run in self.runs if run.counts)
+
+    @property
+    def tokens_per_second(self) -> Spread | None:
+        return spread(run.tokens_per_second for run in self.runs if run.counts)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What a study is judged by: its name, the key the runs keep it under, and the good direction."""
+
+    name: str
+    key: str
+    lower_is_better: bool = True
+
+    @classmethod
+    def named(cls, declared: Any, arms: Sequence[Arm]) -> Metric:
+        if isinstance(declared, Mapping):
+            name, better = str(declared.get("name", "loss")), declared.get("better")
+        else:
+            name, better = str(declared), None
+        lower = better == "lower" if better else not any(word in name for word in _HIGHER_IS_BETTER)
+        kept = {key for arm in arms for run in arm.runs for key in run.metrics}
+        key = next((k for k in (name, f"test_{name}", f"dev_{name}") if k in kept), name)
+        return cls(name, key, lower)
+
+    @property
+    def title(self) -> str:
+        return label(self.name)
+
+    @property
+    def in_nats(self) -> bool:
+        return self.name == "loss" or self.name.endswith("_loss")
+
+
+@dataclass(frozen=True)
+class Studied:
+    """A whole study as it lies in its directory."""
+
+    directory: Path
+    name: str
+    question: str
+    metric: Metric
+    margin: float
+    baseline: str
+    arms: tuple[Arm, ...]
+    declaration: Mapping[str, Any] = field(default_factory=dict)
+    fingerprint: str = ""
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    corpus: Mapping[str, Any] = field(default_factory=dict)
+    floors: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    command: str = ""
+
+    @property
+    def runs(self) -> list[Run]:
+        return [run for arm in self.arms for run in arm.runs]
+
+    @property
+    def base(self) -> Arm | None:
+        return next((arm for arm in self.arms if arm.name == self.baseline), None)
+
+    @property
+    def judged(self) -> list[Arm]:
+        return [arm for arm in self.arms if arm.verdict]
+
+    @property
+    def done(self) -> int:
+        return sum(run.done for run in self.runs)
+
+    def has(self, key: str) -> bool:
+        return any(arm.values(key) for arm in self.arms)
+
+    def differences(self, arm: Arm) -> dict[int, float]:
+        """The arm less the baseline, seed by seed, where both have finished."""
+        base = self.base.by_seed(self.metric.key) if self.base else {}
+        mine = arm.by_seed(self.metric.key)
+        return {seed: mine[seed] - base[seed] for seed in mine if seed in base}
+
+    @property
+    def noise(self) -> float | None:
+        """How far two runs of the baseline lie apart by their seeds alone (root mean square)."""
+        base = self.base.values(self.metric.key) if self.base else None
+        if base is None or base.deviation is None:
+            return None
+        return math.sqrt(2) * base.deviation
+
+    def metric_keys(self) -> list[str]:
+        """Every measure that some run kept, the usual ones first."""
+        kept = list(dict.fromkeys(key for run in self.runs for key in run.metrics))
+        return sorted(kept, key=lambda key: (_place_of(key), kept.index(key)))
+
+
+def _place_of(key: str) -> int:
+    order = ("test_", "dev_", "train_")
+    return next((at for at, prefix in enumerate(order) if key.startswith(prefix)), len(order))

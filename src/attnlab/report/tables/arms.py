@@ -1,0 +1,175 @@
+"""The table of arms: what each reached, how far its seeds scatter, and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attnlab.report import numbers
+from attnlab.report.names import label, shown
+from attnlab.report.studied import Arm, Run, Studied
+from attnlab.report.tables.table import Cell, Column, Row, RowKind, Table, badge, cells, table
+
+_COST = ("seconds", "peak_memory_mb", "tokens_per_second")
+_ABOUT_THE_FUTURE = ("prefix_perplexity", "ordinary_perplexity", "prefix_loss", "ordinary_loss")
+
+
+def arms_table(study: Studied) -> Table | None:
+    """An arm a row, the n-gram floors below them on the same tokens."""
+    measures = _chosen(study)
+    columns = [
+        Column("arm", number=False),
+        Column("verdict", number=False),
+        Column(
+            f"difference in {study.metric.title}", note="arm less baseline, paired by seed, with interval"
+        ),
+        Column("runs"),
+        *(Column(label(key), detail=key not in _main(study, measures)) for key in measures),
+        Column("time", note="training, per run"),
+        Column("tokens/s", detail=True),
+        Column("peak memory", detail=True),
+        Column("parameters"),
+    ]
+    rows = [_arm_row(study, arm, measures) for arm in study.arms]
+    floors = [_floor_row(name, facts, measures) for name, facts in study.floors.items()]
+    note = f"Mean {numbers.PLUS_MINUS} standard deviation over the seeds"
+    note += "; floors: what counting words reaches on the same tokens." if study.floors else "."
+    if any(arm.word == "invalid" for arm in study.arms):
+        note += " The figures of an invalid arm do not mean what the others' mean."
+    return table("arms", "What each arm reached, and what it cost", columns, [*rows, *floors], note)
+
+
+def _chosen(study: Studied) -> list[str]:
+    """The metric itself, then the perplexities or what else the runs kept, without doubles of it."""
+    kept = [key for key in study.metric_keys() if key not in (*_COST, *_ABOUT_THE_FUTURE)]
+    known = [
+        key
+        for key in kept
+        if key.endswith(("_perplexity", "_bits_per_byte", "_accuracy", "_f1"))
+        or "rouge" in key
+        or key == "last_batch_loss"
+    ]
+    first = [study.metric.key] if study.metric.key in kept else []
+    return list(dict.fromkeys([*first, *(known or kept)]))
+
+
+def _main(study: Studied, measures: list[str]) -> list[str]:
+    """The measures to show where there is room for two only."""
+    rest = [key for key in measures if key != study.metric.key]
+    return [study.metric.key, *rest[:1]]
+
+
+def kind_of(study: Studied, arm: Arm) -> RowKind:
+    known: dict[str, RowKind] = {
+        "invalid": "invalid",
+        "diverged": "diverged",
+        "failed": "failed",
+        "waiting": "waiting",
+        "undecided": "undecided",
+    }
+    return known.get(arm.word, "baseline" if arm.name == study.baseline else "")
+
+
+def name_cell(study: Studied, arm: Arm) -> Cell:
+    return Cell(arm.name, note="baseline" if arm.name == study.baseline else "")
+
+
+def _arm_row(study: Studied, arm: Arm, measures: list[str]) -> Row:
+    verdict = arm.verdict or {}
+    word = Cell(arm.word, badge=bool(arm.word), note="preliminary" if verdict.get("preliminary") else "")
+    difference = numbers.NOTHING
+    if arm.verdict and arm.ranked:
+        difference = numbers.interval(verdict.get("effect"), verdict.get("ci") or (None, None))
+    memory = arm.values("peak_memory_mb")
+    return Row(
+        (
+            name_cell(study, arm),
+            word,
+            Cell(difference),
+            Cell(_finished(arm)),
+            *(Cell(shown(key, arm.values(key))) for key in measures),
+            Cell(numbers.duration(arm.seconds.mean) if arm.seconds else numbers.NOTHING),
+            Cell(numbers.count(arm.tokens_per_second.mean) if arm.tokens_per_second else numbers.NOTHING),
+            Cell(f"{numbers.count(memory.mean)} MB" if memory else numbers.NOTHING),
+            Cell(numbers.count(arm.parameters) if arm.parameters is not None else numbers.NOTHING),
+        ),
+        kind_of(study, arm),
+    )
+
+
+def _finished(arm: Arm) -> str:
+    ended = sum(run.counts for run in arm.runs)
+    return f"{ended}" if ended == len(arm.runs) else f"{ended} of {len(arm.runs)}"
+
+
+def _floor_row(name: str, facts: object, measures: list[str]) -> Row:
+    known = facts if isinstance(facts, dict) else {}
+    split = str(known.get("split", "test"))
+    by_key = {f"{split}_{what}": value for what, value in known.items() if isinstance(value, int | float)}
+    figures = [Cell(numbers.plain(by_key[key]) if key in by_key else numbers.NOTHING) for key in measures]
+    return Row((Cell(name, note="floor"), *cells("", "", ""), *figures, *cells("", "", "", "")), "floor")
+
+
+def runs_table(study: Studied) -> Table | None:
+    """A run a row, with everything it measured: what the means above are made of."""
+    keys = [key for key in study.metric_keys() if key not in _COST]
+    columns = [
+        Column("arm", number=False),
+        Column("seed"),
+        Column("status", number=False),
+        *(Column(label(key)) for key in keys),
+        Column("steps"),
+        Column("time"),
+        Column("tokens/s"),
+        Column("peak memory"),
+        Column("reason", number=False),
+    ]
+    rows = [_run_row(run, keys) for run in study.runs]
+    return table("runs", "Every run", columns, rows, grouped=True)
+
+
+def _run_row(run: Run, keys: list[str]) -> Row:
+    def figure(value: float | None, form: Callable[[float], str] = numbers.plain) -> Cell:
+        return Cell(form(value) if value is not None else numbers.NOTHING)
+
+    memory = run.metrics.get("peak_memory_mb")
+    return Row(
+        (
+            Cell(run.arm),
+            Cell(str(run.seed)),
+            badge(run.status),
+            *(figure(run.metrics.get(key)) for key in keys),
+            figure(run.steps, numbers.count),
+            figure(run.seconds, numbers.duration),
+            figure(run.tokens_per_second, numbers.count),
+            Cell(f"{numbers.count(memory)} MB" if memory is not None else numbers.NOTHING),
+            Cell(run.reason),
+        ),
+        run.status if run.status in ("invalid", "diverged", "failed", "waiting") else "",  # type: ignore[arg-type]
+    )
+
+
+def future_table(study: Studied) -> Table | None:
+    """Each arm's ordinary perplexity beside the one it has when it is fed only the prefix."""
+    rows = [_future_row(study, arm) for arm in study.arms]
+    columns = [
+        Column("arm", number=False),
+        Column("fed the whole text"),
+        Column("fed only the prefix"),
+        Column("prefix / whole"),
+    ]
+    note = (
+        "Perplexity on the same sample of positions, figured in two ways. Where they differ, the model uses "
+        "words it is asked to predict, and its ordinary figure is not a perplexity."
+    )
+    return table("future", "With and without the future", columns, rows, note)
+
+
+def _future_row(study: Studied, arm: Arm) -> Row | None:
+    ordinary, prefix = arm.values("ordinary_perplexity"), arm.values("prefix_perplexity")
+    if ordinary is None or prefix is None:
+        return None
+    texts = [numbers.with_error(ordinary), numbers.with_error(prefix)]
+    return Row(
+        (name_cell(study, arm), *cells(*texts, numbers.ratio(prefix.mean / ordinary.mean))),
+        kind_of(study, arm),
+    )

@@ -1,0 +1,62 @@
+"""Given sentences as every arm scores them, and texts drawn from every arm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from attnlab.report import numbers
+from attnlab.report.numbers import spread
+from attnlab.report.studied import Arm, Studied
+from attnlab.report.tables.arms import kind_of
+from attnlab.report.tables.table import Cell, Column, Row, Table, table
+
+
+def sentences_table(study: Studied) -> Table | None:
+    """A sentence and an arm a row: loss per token and perplexity over the seeds."""
+    texts = list(dict.fromkeys(str(s.get("text", "")) for run in study.runs for s in run.sentences))
+    columns = [
+        Column("sentence", number=False),
+        Column("arm", number=False),
+        Column("tokens"),
+        Column("loss per token"),
+        Column("perplexity"),
+    ]
+    rows = [_row(study, text, arm, arm is study.arms[0]) for text in texts for arm in study.arms]
+    return table("sentences", "Given sentences", columns, rows, grouped=True)
+
+
+def _row(study: Studied, text: str, arm: Arm, first: bool) -> Row | None:
+    found = [s for run in arm.runs if run.counts for s in run.sentences if s.get("text") == text]
+    if not found:
+        return None
+    loss, perplexity = (spread(s.get(key) for s in found) for key in ("loss", "perplexity"))
+    tokens = found[0].get("tokens")
+    # The count, or the pieces themselves: `<UNK>` among them tells why a sentence scores as it does.
+    pieces = len(tokens) if isinstance(tokens, list) else tokens
+    return Row(
+        (
+            Cell(text),
+            Cell(arm.name),
+            Cell(numbers.count(pieces) if isinstance(pieces, int) else numbers.NOTHING),
+            Cell(numbers.with_error(loss)),
+            Cell(numbers.with_error(perplexity)),
+        ),
+        "invalid" if kind_of(study, arm) == "invalid" else "",
+    )
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Texts that one arm made, with the seeds of the runs they are from."""
+
+    arm: str
+    word: str
+    runs: tuple[tuple[int, tuple[str, ...]], ...]
+
+
+def samples(study: Studied) -> list[Samples]:
+    found = [
+        Samples(arm.name, arm.word, tuple((run.seed, run.samples) for run in arm.runs if run.samples))
+        for arm in study.arms
+    ]
+    return [one for one in found if one.runs]
