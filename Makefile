@@ -1,0 +1,41 @@
+# Everything runs in .venv, which the first target that needs it makes from pyproject.toml and constraints.txt.
+PYTHON ?= python3
+BIN := .venv/bin
+.DEFAULT_GOAL := help
+
+.PHONY: help demo test lint bench calibrate clean
+
+help:  ## say what there is
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+# torch first and by plain pip: another package asking for it would bring another build.
+.venv/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	touch $@
+
+.venv/installed-dev: .venv/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[hf,stats,dev]'
+	touch $@
+
+demo: .venv/installed  ## the masking study in about two minutes: audit, train, judge, report
+	@# Exit code 1 says that something was found, and here it should be: one arm leaks the future.
+	$(BIN)/attnlab run masking --out attnlab-runs/demo || [ $$? -eq 1 ]
+
+test: .venv/installed-dev  ## the whole test suite
+	$(BIN)/python -m pytest
+
+lint: .venv/installed-dev  ## style and types; a warning is an error
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/mypy
+
+bench: .venv/installed-dev  ## side by side with peers, in one process; writes benchmarks/results.json
+	$(BIN)/python -m benchmarks
+
+calibrate: .venv/installed-dev  ## the error rates of the verdicts, by simulation
+	$(BIN)/python benchmarks/calibrate.py
+
+clean:  ## remove what make made
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache
