@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attnlab.verdict import Plan
-from attnlab.verdict.simulation import SHAPES, World, judge_studies
+from attnlab.verdict.simulation import SHAPES, Studies, World
 
 TRIALS = 1500
 ALLOWED = 0.05 + 3 * np.sqrt(0.05 * 0.95 / TRIALS)
@@ -19,9 +19,9 @@ def test_no_more_than_five_percent_of_tables_hold_a_wrong_word(
     shape: str, correlation: float, document_effect: float
 ) -> None:
     world = World(shape=shape, correlation=correlation, document_effect=document_effect)
-    studies = world.differences(np.random.default_rng(0), TRIALS, 3, 12)
-    assert judge_studies(studies, margin=1, plan=PLAN, looks=PLAN.looks).differs <= ALLOWED
-    at_margin = judge_studies(studies + 6, margin=6, plan=PLAN, looks=PLAN.looks)
+    studies = Studies.read(world.differences(np.random.default_rng(0), TRIALS, 3, 12), PLAN.looks)
+    assert studies.judged(PLAN).differs <= ALLOWED
+    at_margin = studies.judged(PLAN, margin=6, effect=6)
     assert at_margin.small <= ALLOWED
     assert at_margin.lower <= ALLOWED
 
@@ -30,11 +30,11 @@ def test_a_check_that_can_fail_every_look_at_the_full_level_errs_too_often() -> 
     studies = World().differences(np.random.default_rng(0), TRIALS, 1, 12)
     wrong = np.zeros(TRIALS, dtype=bool)
     for look in PLAN.looks:
-        codes = judge_studies(studies, margin=1, plan=Plan((look,)), looks=[look]).codes
+        codes = Studies.read(studies, [look]).judged(Plan((look,))).codes
         wrong |= (codes != 0).any(axis=(0, 2))
     assert wrong.mean() > ALLOWED
 
 
 def test_pairing_finds_what_it_should() -> None:
     studies = World(correlation=0.8).differences(np.random.default_rng(0), TRIALS, 1, 12)
-    assert judge_studies(studies - 2, margin=0.1, plan=PLAN, looks=[5]).lower > 0.8
+    assert Studies.read(studies, [5]).judged(PLAN, effect=-2).lower > 0.8

@@ -192,6 +192,7 @@ def test_verdicts_are_frozen(rng: np.random.Generator) -> None:
         ({"weights": -np.ones(60)}, "weight 0 is -1.0"),
         ({"weights": np.zeros(60)}, "all weights are 0"),
         ({"look": 0}, "look must be a number of seeds"),
+        ({"look": 3}, "look is 3, but there are 5 rows"),
         ({"diverged": [1, 0, 0, 0, 0]}, "diverged must be 5 of True or False"),
     ],
 )
@@ -208,6 +209,37 @@ def test_an_unknown_arm_among_the_findings_is_named(rng: np.random.Generator) ->
         judge_many(baseline, {"additive": baseline}, margin=0.1, findings={"aditive": "?"})
     with pytest.raises(RequestError, match="no direction is called 'up'"):
         Metric("accuracy", better="up")  # type: ignore[arg-type]
+
+
+def test_judging_is_the_same_whichever_way_the_table_is_turned(rng: np.random.Generator) -> None:
+    baseline = runs(rng)
+    arm = shaken(rng, baseline, -0.01)
+    weights = rng.lognormal(size=60)
+    verdict = judge(baseline, arm, margin=0.02, weights=weights)
+    swapped = judge(arm, baseline, margin=0.02, weights=weights)
+    assert swapped.effect == pytest.approx(-verdict.effect)
+    assert swapped.ci == pytest.approx((-verdict.ci[1], -verdict.ci[0]))
+    assert {verdict.verdict, swapped.verdict} in ({"better", "worse"}, {"undecided"}, {"equivalent"})
+    s, n = rng.permutation(5), rng.permutation(60)
+    turned = judge(baseline[s][:, n], arm[s][:, n], margin=0.02, weights=weights[n] * 7)
+    assert turned.ci == pytest.approx(verdict.ci)
+    lifted = judge(baseline + 3, arm + 3, margin=0.02, weights=weights)
+    assert lifted.p == pytest.approx(verdict.p)
+
+
+def test_two_seeds_are_judged_and_held_to_much(rng: np.random.Generator) -> None:
+    baseline = runs(rng, seeds=2)
+    verdict = judge(baseline, shaken(rng, baseline, -0.1), margin=0.01)
+    assert (verdict.verdict, verdict.preliminary) == ("undecided", True)
+    assert verdict.seeds_needed == 5
+
+
+def test_a_runner_asks_the_plan_for_the_next_look_until_all_is_decided(rng: np.random.Generator) -> None:
+    plan = Plan()
+    assert [plan.after(seeds) for seeds in (0, 3, 5, 8, 12)] == [5, 5, 8, 12, None]
+    baseline = runs(rng)
+    assert judge(baseline, shaken(rng, baseline, -0.1), margin=0.02).decided
+    assert not judge(baseline[:1], baseline[:1], margin=0.02).decided
 
 
 def test_verdict_loads_no_torch() -> None:

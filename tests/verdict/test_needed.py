@@ -9,7 +9,7 @@ import pytest
 
 from attnlab.verdict import Plan, judge, noise_floor
 from attnlab.verdict.needed import Needed, Noise, Question
-from attnlab.verdict.simulation import World, judge_studies
+from attnlab.verdict.simulation import Studies, World
 
 TRIALS = 1500
 PLAN = Plan()
@@ -21,8 +21,8 @@ def noise_of(world: World, effect: float) -> Noise:
 
 def share_decided(world: World, effect: float, margin: float, seeds: int) -> float:
     rng = np.random.default_rng(0)
-    studies = world.differences(rng, TRIALS, 1, seeds) + effect
-    judged = judge_studies(studies, margin=margin, plan=PLAN, looks=[seeds])
+    studies = Studies.read(world.differences(rng, TRIALS, 1, seeds), [seeds])
+    judged = studies.judged(PLAN, margin=margin, effect=effect)
     return judged.share(judged.codes != 0)
 
 

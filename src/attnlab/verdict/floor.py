@@ -50,6 +50,8 @@ class NoiseFloor:
         ]
         if self.against_itself is not None:
             lines.append(str(self.against_itself))
+            if self.against_itself.verdict in ("better", "worse"):
+                lines.append("this is a false alarm, as nothing was changed; one study in twenty has one")
         return "\n".join(lines)
 
     def plain(self) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -78,8 +79,11 @@ def judge_many(
         name: pair(baseline, arm, weights=weights, diverged=diverged.get(name), name=name)
         for name, arm in arms.items()
     }
+    rows = next(iter(paired.values())).planned if paired else 0
+    if look is not None and look < rows:
+        raise RequestError(f"look is {look}, but there are {rows} rows: a look takes in all seeds there are")
     case = {
-        name: _Case(name, baseline_name, pairs, metric, margin, plan, look or pairs.planned)
+        name: _Case(name, baseline_name, pairs, metric, float(margin), plan, look or pairs.planned)
         for name, pairs in paired.items()
     }
     outright = {name: case[name].without_statistics(findings.get(name)) for name in arms}
@@ -111,14 +115,17 @@ def _judge_together(cases: list[_Case]) -> dict[str, Verdict]:
     return {case.name: case.by_statistics(decision, place, len(cases)) for place, case in enumerate(cases)}
 
 
+@dataclass(frozen=True)
 class _Case:
     """One arm before its judge."""
 
-    def __init__(
-        self, name: str, baseline: str, pairs: Pairs, metric: Metric, margin: float, plan: Plan, look: int
-    ) -> None:
-        self.name, self.baseline, self.pairs, self.metric = name, baseline, pairs, metric
-        self.margin, self.plan, self.look = float(margin), plan, look
+    name: str
+    baseline: str
+    pairs: Pairs
+    metric: Metric
+    margin: float
+    plan: Plan
+    look: int
 
     def without_statistics(self, finding: str | None) -> Verdict | None:
         """The verdicts that need no test: a failed audit, no run that finished, a single seed."""
@@ -126,7 +133,7 @@ class _Case:
         if finding is not None:
             return self._verdict("invalid", f"{finding}; its numbers do not mean what the others' mean")
         if pairs.seeds == 0:
-            return self._verdict("invalid", f"no pair of runs finished{wording.left_out(pairs)}")
+            return self._verdict("invalid", f"no pair of runs finished: {wording.diverged(pairs)}")
         if pairs.identical and pairs.seeds > 1 and not pairs.right_or_wrong:
             reason = wording.identical(pairs)
             return self._verdict("equivalent", reason, effect=0.0, ci=(0.0, 0.0), p_equivalent=0.0)
@@ -170,7 +177,7 @@ class _Case:
         effective = 1 / float((pairs.weights_N**2).sum())
         noise = Noise.seen(pairs.crossed(), pairs.seeds, effective)
         question = Question(noise, self.margin, self.plan, self.plan.alpha / arms)
-        needed = question.needed(pairs.seeds, effective)
+        needed = question.needed(self.look, effective)
         if needed.documents is None:
             return needed
         # Documents as unequal as these: in their number, not in equally weighted ones.

@@ -50,6 +50,10 @@ class Plan:
     def planned(self, look: int) -> bool:
         return look in self.looks
 
+    def after(self, seeds: int) -> int | None:
+        """The next look for a study that has so many seeds, or None: the plan is done."""
+        return next((look for look in self.looks if look > seeds), None)
+
     def level(self, look: int, *, alpha: float | None = None, sides: int = 2) -> float:
         """The p below which a look decides, so that the whole plan errs with probability alpha."""
         total = self.alpha if alpha is None else alpha

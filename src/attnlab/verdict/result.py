@@ -49,6 +49,11 @@ class Verdict:
     baseline: str = "the baseline"
     metric: str = "loss"
 
+    @property
+    def decided(self) -> bool:
+        """Whether more seeds could not be hoped to change the word."""
+        return self.verdict != "undecided"
+
     def __str__(self) -> str:
         heads = {
             "better": f"{self.arm} is better than {self.baseline}",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlab.verdict.crossed import crossed_error
+from attnlab.verdict.crossed import Crossed, crossed_error
 from attnlab.verdict.decision import HIGHER, LOWER, decide
 from attnlab.verdict.looks import Plan
 
@@ -59,15 +59,20 @@ class World:
     rest: float = 1.0  # deviation of one document in one run
     documents: int = 100
 
-    def differences(self, rng: np.random.Generator, trials: int, arms: int, seeds: int) -> Array:
-        """Arm − baseline of studies in which no arm differs from the baseline: (T, A, S, N)."""
+    def runs(self, rng: np.random.Generator, trials: int, arms: int, seeds: int) -> Array:
+        """Per-document losses of studies in which no arm differs from the baseline: (T, 1 + A, S, N)."""
         draw = SHAPES[self.shape]
-        own_TAS1 = np.sqrt(1 - self.correlation) * draw(rng, (trials, arms + 1, seeds, 1))
-        table_TASN = self.rest * draw(rng, (trials, arms + 1, seeds, self.documents))
-        table_TASN += own_TAS1  # what arm and baseline share of a seed's effect cancels
-        difference_TASN = table_TASN[:, 1:] - table_TASN[:, :1]
-        difference_TASN += self.document_effect * draw(rng, (trials, arms, 1, self.documents))
-        return difference_TASN
+        runs_TASN = self.rest * draw(rng, (trials, 1 + arms, seeds, self.documents))
+        own_TAS1 = np.sqrt(1 - self.correlation) * draw(rng, (trials, 1 + arms, seeds, 1))
+        shared_T1S1 = np.sqrt(self.correlation) * draw(rng, (trials, 1, seeds, 1))
+        runs_TASN += own_TAS1 + shared_T1S1
+        runs_TASN[:, 1:] += self.document_effect * draw(rng, (trials, arms, 1, self.documents))
+        return runs_TASN
+
+    def differences(self, rng: np.random.Generator, trials: int, arms: int, seeds: int) -> Array:
+        """Arm − baseline of such studies: (T, A, S, N)."""
+        runs_TASN = self.runs(rng, trials, arms, seeds)
+        return runs_TASN[:, 1:] - runs_TASN[:, :1]
 
 
 @dataclass(frozen=True)
@@ -94,17 +99,37 @@ class Judged:
         return self.share(self.inside)
 
 
-def judge_studies(
-    difference_TASN: Array, *, margin: float, plan: Plan, looks: Sequence[int], weights_N: Array | None = None
-) -> Judged:
-    """Judge each study at each look, with the code `judge_many` uses."""
-    documents = difference_TASN.shape[-1]
-    shares_N = np.full(documents, 1 / documents) if weights_N is None else weights_N
-    codes, inside = [], []
-    for look in looks:
-        crossed = crossed_error(difference_TASN[..., :look, :], shares_N)
-        error = np.sqrt(crossed.variance)
-        decision = decide(crossed.effect, error, crossed.dof, margin=margin, look=look, plan=plan)
-        codes.append(decision.code)
-        inside.append(decision.p_equivalent <= plan.alpha)
-    return Judged(np.stack(codes), np.stack(inside))
+@dataclass(frozen=True)
+class Studies:
+    """Effects and their errors at each look: what is left of many studies once their tables are read."""
+
+    looks: tuple[int, ...]
+    crossed: tuple[Crossed, ...]  # one a look, over (T, A)
+
+    @classmethod
+    def read(cls, difference_TASN: Array, looks: Sequence[int], weights_N: Array | None = None) -> Studies:
+        documents = difference_TASN.shape[-1]
+        shares_N = np.full(documents, 1 / documents) if weights_N is None else weights_N
+        return cls(
+            tuple(looks), tuple(crossed_error(difference_TASN[..., :look, :], shares_N) for look in looks)
+        )
+
+    def judged(
+        self,
+        plan: Plan,
+        *,
+        margin: float = 0.0,
+        effect: float | Sequence[float] = 0.0,
+        arms: int | None = None,
+    ) -> Judged:
+        """Judge each study at each look, with the code `judge_many` uses, had the arms this true effect."""
+        codes, inside = [], []
+        for look, crossed in zip(self.looks, self.crossed, strict=True):
+            seen = crossed.effect + np.asarray(effect, dtype=np.float64)
+            error, dof = np.sqrt(crossed.variance), crossed.dof
+            decision = decide(
+                seen[:, :arms], error[:, :arms], dof[:, :arms], margin=margin, look=look, plan=plan
+            )
+            codes.append(decision.code)
+            inside.append(decision.p_equivalent <= plan.alpha)
+        return Judged(np.stack(codes), np.stack(inside))

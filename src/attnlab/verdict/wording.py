@@ -94,8 +94,8 @@ def one_seed(pairs: Pairs, metric: Metric) -> str:
 ONE_SEED_LACKS = "another seed could turn it round, and one seed cannot tell how far seeds move the result"
 
 
-def left_out(pairs: Pairs) -> str:
-    """What to add about runs that diverged, or nothing."""
+def diverged(pairs: Pairs) -> str:
+    """Which runs are not there to be compared, or nothing."""
     parts = [
         f"{count(lost, 'run')} of {whose} diverged or {'is' if lost == 1 else 'are'} missing"
         for lost, whose in ((pairs.arm_diverged, "the arm"), (pairs.baseline_diverged, "the baseline"))
@@ -103,9 +103,14 @@ def left_out(pairs: Pairs) -> str:
     ]
     if pairs.marked_diverged:
         parts.append(f"{count(pairs.marked_diverged, 'pair')} of runs marked as diverged")
-    if not parts:
+    return ", ".join(parts)
+
+
+def left_out(pairs: Pairs) -> str:
+    """What to add about runs that diverged, or nothing."""
+    if not pairs.lost:
         return ""
-    return f" ({', '.join(parts)} and left the comparison: it holds for runs that finish)"
+    return f" ({diverged(pairs)} and left the comparison: it holds for runs that finish)"
 
 
 def preliminary(seeds: int, first: int) -> str:
