@@ -14,7 +14,8 @@ def reseed(seed: int = 0) -> None:
     """All three global generators, so that dropout draws the same units in the two calls of a comparison."""
     random.seed(seed)
     np.random.seed(seed)
-    torch.manual_seed(seed)
+    # `torch.manual_seed` also notes, with a traceback, what to do with devices that are not there.
+    torch.default_generator.manual_seed(seed)
 
 
 @contextmanager

@@ -40,6 +40,10 @@ def fragile(evidence: str, **detail: Any) -> Seen:
     return Seen("skip", f"fragile: {evidence}", {"fragile": True, **detail})
 
 
+class NotJudged(Exception):
+    """What a check needs is not there: the check is skipped, and this is the reason."""
+
+
 @dataclass(frozen=True)
 class Rule(Generic[Subject]):
     """One check. Calling it looks at a subject and never raises: what foreign code raises is a finding."""
@@ -53,6 +57,8 @@ class Rule(Generic[Subject]):
     def __call__(self, subject: Subject) -> Check:
         try:
             seen = self.look(subject)
+        except NotJudged as reason:
+            seen = skipped(str(reason))
         except Exception as error:  # foreign code is being run: whatever it raises is what was seen
             return Check(self.name, "error", f"{type(error).__name__}: {_first_line(error)}")
         return Check(self.name, seen.status, seen.evidence, seen.detail)

@@ -91,7 +91,7 @@ def _at_length(operator: Operator, T: int, training: bool) -> Iterator[Probe]:
         yield Probe(home, ends, operator.inputs, change.LARGER, training, grouped=True, seed=T)
         return
     # Long sequences are run narrow, where the operator allows it, and not many at a time.
-    narrow = _fitting(operator, replace(home, H=2 if T <= 300 else 1, d=8))
+    narrow = _fitting(operator, replace(home, H=1, d=8))
     cuts = _long_cuts(T)
     per_call = max(1, 32 * 130**2 // T**2)
     for start in range(0, len(cuts), per_call):

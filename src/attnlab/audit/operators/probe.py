@@ -131,7 +131,9 @@ def _compare(operator: Operator, probe: Probe, cut: int, before: Tensor, after: 
     if not moved.any():
         return None
     kind: Literal["leak", "fragile"] = "leak"
-    if _only_rescaled(probe, seen, now, moved, limit):
+    large = probe.change.magnitude > 1.0
+    may_overflow = large or operator.precision is not torch.float64
+    if {"k", "x"} & set(probe.names) and _only_rescaled(seen, now, moved, limit, large, may_overflow):
         kind = "fragile"
     worst = torch.where(moved, gap.nan_to_num(nan=torch.inf, posinf=torch.inf), -1.0)
     place = torch.unravel_index(worst.argmax(), worst.shape)
@@ -139,20 +141,17 @@ def _compare(operator: Operator, probe: Probe, cut: int, before: Tensor, after: 
     return Moved(probe, cut, place_numbers[:-1], seen[place_numbers].item(), now[place_numbers].item(), kind)
 
 
-def _only_rescaled(probe: Probe, seen: Tensor, now: Tensor, moved: Tensor, limit: float) -> bool:
+def _only_rescaled(seen: Tensor, now: Tensor, moved: Tensor, limit: float, large: bool, may_overflow: bool) -> bool:
     """Whether the outputs that moved only faded: each is what it was, times a number from 0 to 1.
 
     That is what underflow and overflow of a normaliser do when larger keys come later, as in weights that are
     masked after the softmax and rightly renormalised. A leak brings something new into the output, or fades
     it at ordinary sizes too.
     """
-    if not {"k", "x"} & set(probe.names):
-        return False
     rows = moved.any(-1)
     before, after = seen[rows], now[rows]
-    large = probe.change.magnitude > 1.0
     broken = ~torch.isfinite(after).all(-1)
-    if broken.any() and not large:
+    if broken.any() and not may_overflow:
         return False
     most = 1.0 if large else EPSILON_SHRINKAGE
     return faded(before[~broken], after[~broken], limit, most)
