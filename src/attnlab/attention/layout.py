@@ -9,9 +9,10 @@ Shapes: N real tokens, B sequences, T the longest of them, … whatever a token 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -57,6 +58,18 @@ class Layout:
         return self.flatten(self.positions_T.expand(self.batch, -1))
 
     @cached_property
+    def buckets(self) -> tuple[Layout, ...]:
+        """This layout as stretches of the stream that hold sequences of similar length.
+
+        Sequences do not see each other, so each stretch can be mixed by itself, and a short sentence is not
+        padded to the longest of its batch. Pays off where the sequences come in order of length.
+        """
+        bounds = _similar_lengths(self.lengths)
+        if len(bounds) == 1:
+            return (self,)
+        return tuple(Layout(self.lengths[a:b], offset=self.offset, device=self.device) for a, b in bounds)
+
+    @cached_property
     def last_B(self) -> Tensor:
         """For every sequence, the place of its last token in the stream."""
         return self.lengths_B.cumsum(0) - 1
@@ -75,6 +88,31 @@ class Layout:
             return x
         flat: Tensor = _Unpad.apply(x, self.slots_N)
         return flat
+
+
+# What a stretch costs by itself, in squared padded places: the operations it takes are the same for a small
+# one and a large one. Measured: about 0.6 ms in a layer's step, at 30 ns a squared place.
+_STRETCH = 20_000
+
+
+@lru_cache(maxsize=4096)
+def _similar_lengths(lengths: tuple[int, ...]) -> list[tuple[int, int]]:
+    """Where to cut a batch so that the squared lengths to which its stretches are padded come cheapest."""
+    if len(lengths) * max(lengths, default=0) ** 2 <= 2 * _STRETCH:
+        return [(0, len(lengths))]
+    sizes = np.asarray(lengths)
+    best, begins = np.zeros(len(sizes) + 1), np.zeros(len(sizes) + 1, dtype=int)
+    for end in range(1, len(sizes) + 1):
+        longest = np.maximum.accumulate(sizes[:end][::-1])[::-1]  # of a stretch from each begin to this end
+        costs = best[:end] + (end - np.arange(end)) * longest**2 + _STRETCH
+        begins[end] = costs.argmin()
+        best[end] = costs[begins[end]]
+    bounds: list[tuple[int, int]] = []
+    end = len(sizes)
+    while end:
+        bounds.append((int(begins[end]), end))
+        end = int(begins[end])
+    return bounds[::-1]
 
 
 class _Pad(torch.autograd.Function):

@@ -5,6 +5,7 @@ Shapes: N tokens of a flat stream, D model width.
 
 from __future__ import annotations
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -26,9 +27,19 @@ class Block(nn.Module):
     def forward(
         self, x_ND: Tensor, layout: Layout, position: PositionScheme, state: State | None = None
     ) -> Tensor:
-        mixed_ND = self.mixer(self.norm_mix(x_ND), layout, position, state)
+        mixed_ND = self._mix(self.norm_mix(x_ND), layout, position, state)
         x_ND = x_ND + F.dropout(mixed_ND, self.dropout, self.training)
         return x_ND + F.dropout(self.mlp(self.norm_mlp(x_ND)), self.dropout, self.training)
+
+
+    def _mix(self, x_ND: Tensor, layout: Layout, position: PositionScheme, state: State | None) -> Tensor:
+        buckets = layout.buckets if state is None else (layout,)
+        if len(buckets) == 1:
+            mixed_ND: Tensor = self.mixer(x_ND, layout, position, state)
+            return mixed_ND
+        pieces = x_ND.split([bucket.tokens for bucket in buckets])
+        mixed = [self.mixer(x, bucket, position) for x, bucket in zip(pieces, buckets, strict=True)]
+        return torch.cat(mixed)
 
 
 class Mlp(nn.Module):

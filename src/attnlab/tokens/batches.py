@@ -70,7 +70,10 @@ class Batches:
     def __getitem__(self, step: int) -> Batch:
         epoch, index = divmod(step, self.per_epoch)
         order = _order(len(self.split.starts) - 1, self.seed, epoch)
-        return take(self.split, order[index * self.size : (index + 1) * self.size])
+        chosen = order[index * self.size : (index + 1) * self.size]
+        # A batch is a set: in order of length, its sequences can be worked on in stretches of similar ones.
+        lengths = self.split.starts[chosen + 1] - self.split.starts[chosen]
+        return take(self.split, chosen[np.argsort(lengths, kind="stable")])
 
 
 @lru_cache(maxsize=2)

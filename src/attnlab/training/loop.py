@@ -20,6 +20,7 @@ from torch import nn
 from attnlab.model.initial import stream
 from attnlab.tokens.batches import Batch, Batches
 from attnlab.training.checkpoint import Checkpoint
+from attnlab.training.memory import keep_freed_memory
 from attnlab.training.objectives import Objective
 from attnlab.training.training import Training
 
@@ -94,6 +95,7 @@ class Progress:
 
 def train(run: Run[Any], observer: Observer) -> Progress:
     """Train until the budget is used, the run diverges, or the observer asks to stop (`Interrupted`)."""
+    keep_freed_memory()
     optimizer = run.training.optimizer.build(run.model)
     rates = [group["lr"] for group in optimizer.param_groups]
     progress = _resume(run, optimizer)
@@ -122,7 +124,12 @@ def train(run: Run[Any], observer: Observer) -> Progress:
             row |= progress.last
             run.model.train()
             started += time.perf_counter() - paused
-        if progress.step % log_every == 0 or progress.step == 1 or "dev_loss" in row or progress.status != "ok":
+        if (
+            progress.step % log_every == 0
+            or progress.step == 1
+            or "dev_loss" in row
+            or progress.status != "ok"
+        ):
             observer.row(row)
         if observer.should_stop():
             _save(run, optimizer, progress)

@@ -27,14 +27,6 @@ from attnlab.study.store import Cell, Store
 _PATIENCE = 30.0  # seconds that workers get to write their checkpoints when asked to stop
 _BUSY_WAIT = 2.0  # seconds before a cell that another process holds is tried again
 
-# Memory that was freed stays with the process: without this, every large tensor is fetched from the
-# system anew, page by page, and that alone can double the time of a step.
-_ALLOCATOR = {
-    "MALLOC_MMAP_THRESHOLD_": "4294967296",
-    "MALLOC_TRIM_THRESHOLD_": "4294967296",
-    "MALLOC_TOP_PAD_": "67108864",
-}
-
 
 class Local:
     """Worker processes on this machine."""
@@ -58,7 +50,7 @@ class _Worker:
     def __init__(
         self, store: Store, threads: int, inbox: queue.Queue[tuple[_Worker, dict[str, Any]]]
     ) -> None:
-        environment = {**os.environ, **_ALLOCATOR, "OMP_NUM_THREADS": str(threads)}
+        environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
         log = store.path / "workers.log"
         with log.open("ab") as errors:
             self.process = subprocess.Popen(
