@@ -7,7 +7,8 @@ Shapes: T studies (trials), A arms beside the baseline, S seeds, N documents.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -133,3 +134,40 @@ class Studies:
             codes.append(decision.code)
             inside.append(decision.p_equivalent <= plan.alpha)
         return Judged(np.stack(codes), np.stack(inside))
+
+
+CHUNK = 500  # studies at a time, so that their tables fit the cache
+LARGE_MARGIN = 6.0  # beside which the interval of a study is short
+
+
+def chunks(trials: int, seed: int) -> Iterator[tuple[np.random.Generator, int]]:
+    """Studies in portions, each with random numbers of its own."""
+    streams = np.random.SeedSequence(seed).spawn(-(-trials // CHUNK))
+    for place, stream in enumerate(streams):
+        yield np.random.default_rng(stream), min(CHUNK, trials - place * CHUNK)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One world: the share of studies with a wrong word, by the number of arms beside the baseline."""
+
+    world: World
+    differs: Mapping[int, float]  # better or worse, with no difference
+    small: Mapping[int, float]  # smaller than the margin, with the difference at it
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        return (*self.differs.values(), *self.small.values())
+
+
+def measure(world: World, plan: Plan, *, trials: int, arms: Sequence[int], seed: int) -> Cell:
+    """How often each word is wrong over all looks of a plan, for studies with so many arms."""
+    wrong: dict[tuple[str, int], float] = defaultdict(float)
+    for rng, portion in chunks(trials, seed):
+        studies = Studies.read(world.differences(rng, portion, max(arms), plan.looks[-1]), plan.looks)
+        for number in arms:
+            wrong["differs", number] += portion / trials * studies.judged(plan, arms=number).differs
+            at_margin = studies.judged(plan, margin=LARGE_MARGIN, effect=LARGE_MARGIN, arms=number)
+            wrong["small", number] += portion / trials * at_margin.small
+    differs, small = ({number: wrong[word, number] for number in arms} for word in ("differs", "small"))
+    return Cell(world, differs, small)
