@@ -4,6 +4,17 @@ from attnlab.attention.dims import Dims
 from attnlab.attention.layout import Layout
 from attnlab.attention.mask import Causal, Everything, Mask, Nearby, Window
 from attnlab.attention.mixer import Mixer, MixerLayer, State
+from attnlab.attention.mixers import (
+    AftConv,
+    AftFull,
+    AftLocal,
+    AftSimple,
+    Differential,
+    Fastformer,
+    Favor,
+    LinearAttention,
+    TalkingHeads,
+)
 from attnlab.attention.operator import Attention, AttentionLayer
 from attnlab.attention.position import (
     Absent,
@@ -52,6 +63,10 @@ from attnlab.attention.weigh import (
 __all__ = [
     "Absent",
     "Additive",
+    "AftConv",
+    "AftFull",
+    "AftLocal",
+    "AftSimple",
     "Alibi",
     "Argmax",
     "Attention",
@@ -59,15 +74,19 @@ __all__ = [
     "Bilinear",
     "Causal",
     "Cosine",
+    "Differential",
     "Dims",
     "Distance",
     "Dot",
     "Entmax15",
     "Everything",
+    "Fastformer",
+    "Favor",
     "Grouped",
     "KeyIsValue",
     "Layout",
     "Learned",
+    "LinearAttention",
     "Mask",
     "Mixer",
     "MixerLayer",
@@ -93,6 +112,7 @@ __all__ = [
     "State",
     "StraightThroughArgmax",
     "T5Bias",
+    "TalkingHeads",
     "Unscaled",
     "Weigh",
     "Window",

@@ -21,9 +21,10 @@ from attnlab.attention.position import Position, PositionScheme
 from attnlab.attention.project import Project, Separate
 from attnlab.attention.residual import EndsResidual
 from attnlab.attention.score import Dot, Score
-from attnlab.attention.weigh import Softmax, Weigh
+from attnlab.attention.weigh import Softmax, Weigh, WeighFunction
 
 Kernel = Literal["auto", "fused", "stages"]
+_NOTHING = 1e-20  # the whole weight of a row that is as good as empty
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,13 +45,21 @@ class Attention(Mixer):
     def refuses(self, position: Position) -> str | None:
         return self.score.refuses(position)
 
+    @property
+    def masks_first(self) -> bool:
+        """Whether what is hidden never enters the weighing. Softmax weights that add up to one again after
+        some were taken away are the softmax of what is left, and are computed as that: the other way round,
+        large hidden scores would leave 0/0."""
+        plain_softmax = self.weigh.is_softmax and not self.weigh.adds_a_key
+        return self.mask.where == "before" or (self.mask.where == "renormalised" and plain_softmax)
+
     def not_fusable_because(self) -> str | None:
         """Why PyTorch's fused attention cannot compute these parts; None when it can."""
         if type(self.score).dot_scale is Score.dot_scale:
             return f"the score {self.score.name!r} is no dot product"
         if not self.weigh.is_softmax:
             return f"the weighing {self.weigh.name!r} is no softmax"
-        if self.mask.where != "before":
+        if not self.masks_first:
             return f"the mask is applied {self.mask.where!r}, not before the softmax"
         return None
 
@@ -66,9 +75,10 @@ class AttentionLayer(MixerLayer):
         self.parts, self.dropout = parts, dims.dropout
         self.project = parts.project.build(dims)
         self.score = parts.score.build(dims)
-        self.merge = EndsResidual(dims.width, dims.width)
-        self.scale = parts.score.dot_scale(dims)
         self.as_dot = getattr(self.score, "as_dot", parts.score.as_dot)
+        self.scale = parts.score.dot_scale(dims)
+        self.weigh: WeighFunction = parts.weigh
+        self.merge = EndsResidual(dims.width, dims.width)
         self.fused = parts.kernel != "stages" and parts.not_fusable_because() is None
 
     def forward(
@@ -94,10 +104,15 @@ class AttentionLayer(MixerLayer):
         q_BHTd, k_BGSd, _, keys = self._project(x_ND, layout, position, None)
         return self._weigh(q_BHTd, _share_heads(k_BGSd, q_BHTd), layout, position, keys)
 
+    def _heads(self, x_ND: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """q_NHd, k_NGd and v_NGd."""
+        made: tuple[Tensor, Tensor, Tensor] = self.project(x_ND)
+        return made
+
     def _project(
         self, x_ND: Tensor, layout: Layout, position: PositionScheme, state: State | None
     ) -> tuple[Tensor, Tensor, Tensor, _Keys]:
-        q, k, v = (layout.pad(part).transpose(1, 2) for part in self.project(x_ND))
+        q, k, v = (layout.pad(part).transpose(1, 2) for part in self._heads(x_ND))
         q, k = position.turn(q, layout.positions_T), position.turn(k, layout.positions_T)
         if isinstance(state, KeysAndValues):
             k, v = state.append(k, v)
@@ -115,13 +130,14 @@ class AttentionLayer(MixerLayer):
         seen = self.parts.mask.visible(layout.positions_T, keys.positions_S)
         # Padding is never a key: it is hidden before the weighing, wherever the mask itself stands.
         real = torch.ones_like(seen) if keys.real_BS is None else keys.real_BS[:, None, None, :]
-        if self.parts.mask.where == "before":
-            return self.parts.weigh(scores_BHTS, seen & real)
-        weights_BHTS = self.parts.weigh(scores_BHTS, real) * seen
+        if self.parts.masks_first:
+            return self.weigh(scores_BHTS, seen & real)
+        weights_BHTS = self.weigh(scores_BHTS, real) * seen
         if self.parts.mask.where == "after":
             return weights_BHTS
-        smallest = torch.finfo(weights_BHTS.dtype).tiny
-        return weights_BHTS / weights_BHTS.sum(-1, keepdim=True).clamp_min(smallest)
+        total_BHT1 = weights_BHTS.sum(-1, keepdim=True)
+        # A row with next to nothing left takes nothing: blown up to one, it would be rounding errors.
+        return (weights_BHTS / total_BHT1.clamp_min(_NOTHING)).masked_fill(total_BHT1 < _NOTHING, 0.0)
 
     def _fused(
         self,

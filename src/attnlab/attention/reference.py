@@ -8,13 +8,24 @@ Shapes: T tokens of one sequence, D model width, H heads, d head width, n the ke
 
 from __future__ import annotations
 
+from functools import singledispatch
+
 import torch
 from torch import Tensor
 
+from attnlab.attention.mixer import MixerLayer
 from attnlab.attention.operator import AttentionLayer
 from attnlab.attention.position import PositionScheme
+from attnlab.errors import RequestError
 
 
+@singledispatch
+def mix_slowly(layer: MixerLayer, x_TD: Tensor, position: PositionScheme) -> Tensor:
+    """(T, D): what `layer` makes of one sequence, by its definition. A mixer registers its own."""
+    raise RequestError(f"no slow reference is registered for {type(layer).__name__}")
+
+
+@mix_slowly.register
 def attend_slowly(layer: AttentionLayer, x_TD: Tensor, position: PositionScheme) -> Tensor:
     """(T, D): what `layer` makes of one sequence."""
     positions_T = torch.arange(len(x_TD))

@@ -44,6 +44,8 @@ class RotaryPositions(PositionScheme):
         self.base = base
 
     def turn(self, x_BHTd: Tensor, positions_T: Tensor) -> Tensor:
+        if x_BHTd.shape[-1] % 2:
+            raise RequestError(f"position 'rotary' turns pairs, and {x_BHTd.shape[-1]} places make no pairs")
         half = x_BHTd.shape[-1] // 2
         i = torch.arange(half, device=x_BHTd.device, dtype=torch.float64)
         angles_Ti = positions_T[:, None] * self.base ** (-i / half)

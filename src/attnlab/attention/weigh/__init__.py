@@ -8,7 +8,7 @@ from attnlab.attention.weigh.softmax import Softmax
 from attnlab.attention.weigh.softmax_plus_one import SoftmaxPlusOne
 from attnlab.attention.weigh.sparsemax import Sparsemax
 from attnlab.attention.weigh.straight_through import StraightThroughArgmax
-from attnlab.attention.weigh.weigh import Weigh
+from attnlab.attention.weigh.weigh import Weigh, WeighFunction
 
 __all__ = [
     "Argmax",
@@ -20,4 +20,5 @@ __all__ = [
     "Sparsemax",
     "StraightThroughArgmax",
     "Weigh",
+    "WeighFunction",
 ]

@@ -10,6 +10,7 @@ Shapes: B batch, H heads, T queries, S keys.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import Tensor
 
@@ -21,6 +22,8 @@ from attnlab.attention.weigh.weigh import Weigh
 @dataclass(frozen=True, kw_only=True)
 class StraightThroughArgmax(Weigh):
     """Argmax with softmax's gradient."""
+
+    has_exact_gradient: ClassVar[bool] = False
 
     def __call__(self, scores_BHTS: Tensor, visible: Tensor) -> Tensor:
         soft_BHTS = Softmax()(scores_BHTS, visible)

@@ -5,11 +5,14 @@ Shapes: B batch, H heads, T queries, S keys.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from torch import Tensor
 
 from attnlab.spec import Part
+
+WeighFunction = Callable[[Tensor, Tensor], Tensor]
 
 
 class Weigh(Part, family="weigh"):
@@ -20,6 +23,7 @@ class Weigh(Part, family="weigh"):
     """
 
     is_softmax: ClassVar[bool] = False  # what PyTorch's fused attention computes
+    has_exact_gradient: ClassVar[bool] = True  # whether its gradient is the derivative of what it computes
     adds_a_key: ClassVar[bool] = False  # a softmax over one key more, of score zero and value zero
 
     def __call__(self, scores_BHTS: Tensor, visible: Tensor) -> Tensor:
