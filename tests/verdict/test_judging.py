@@ -109,6 +109,15 @@ def test_one_document_is_judged_over_seeds_and_says_that_it_is_one(rng: np.rando
     assert "nothing about other documents" in verdict.reason
 
 
+def test_weights_that_leave_few_documents_are_told(rng: np.random.Generator) -> None:
+    baseline = runs(rng)
+    arm = shaken(rng, baseline)
+    one = judge(baseline, arm, margin=0.01, weights=np.eye(60)[0])
+    assert "nothing about other documents" in one.reason
+    unequal = judge(baseline, arm, margin=0.01, weights=[1.0] * 10 + [0.0] * 50)
+    assert "only 10 documents' worth" in unequal.reason
+
+
 def test_diverged_runs_leave_the_pair_and_are_reported(rng: np.random.Generator) -> None:
     baseline = runs(rng)
     arm = shaken(rng, baseline, -0.1)
@@ -192,6 +201,8 @@ def test_verdicts_are_frozen(rng: np.random.Generator) -> None:
         ({"weights": -np.ones(60)}, "weight 0 is -1.0"),
         ({"weights": np.zeros(60)}, "all weights are 0"),
         ({"look": 0}, "look must be a number of seeds"),
+        ({"metric": "accuracy"}, r"metric must be a Metric, such as Metric\(.*not 'accuracy'"),
+        ({"plan": (5, 8)}, r"plan must be a Plan, such as Plan\("),
         ({"look": 3}, "look is 3, but there are 5 rows"),
         ({"diverged": [1, 0, 0, 0, 0]}, "diverged must be 5 of True or False"),
     ],

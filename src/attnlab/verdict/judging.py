@@ -74,7 +74,7 @@ def judge_many(
     for named in (*diverged, *findings):
         if named not in arms:
             raise RequestError(unknown("arm", named, arms))
-    _check(margin, look)
+    _check(margin, look, metric, plan)
     paired = {
         name: pair(baseline, arm, weights=weights, diverged=diverged.get(name), name=name)
         for name, arm in arms.items()
@@ -92,7 +92,10 @@ def judge_many(
     return {name: outright[name] or judged[name] for name in arms}
 
 
-def _check(margin: float, look: int | None) -> None:
+def _check(margin: float, look: int | None, metric: Metric, plan: Plan) -> None:
+    for what, value, kind in (("metric", metric, Metric), ("plan", plan, Plan)):
+        if not isinstance(value, kind):
+            raise RequestError(f"{what} must be a {kind.__name__}, such as {kind()!r}, not {value!r}")
     if not isinstance(margin, (int, float, np.number)) or not math.isfinite(margin) or margin < 0:
         raise RequestError(f"the margin must be a number, 0 or above, not {margin!r}")
     if look is not None and (not isinstance(look, (int, np.integer)) or look < 1):
@@ -164,7 +167,7 @@ class _Case:
             reason = wording.differs(effect, ci, self.margin, self.metric, self.pairs)
         return self._verdict(
             word,
-            reason,
+            reason + wording.few_documents(self.pairs),
             effect=effect,
             ci=ci,
             p=float(decision.p[place]),
@@ -174,7 +177,7 @@ class _Case:
 
     def _needed(self, arms: int) -> Needed:
         pairs = self.pairs
-        effective = 1 / float((pairs.weights_N**2).sum())
+        effective = pairs.effective_documents
         noise = Noise.seen(pairs.crossed(), pairs.seeds, effective)
         question = Question(noise, self.margin, self.plan, self.plan.alpha / arms)
         needed = question.needed(self.look, effective)
@@ -200,7 +203,6 @@ class _Case:
         first = self.plan.looks[0]
         if word != "invalid":
             reason += wording.left_out(pairs)
-            reason += wording.few_documents(pairs.documents)
             reason += wording.preliminary(self.look, first) if preliminary and pairs.seeds > 1 else ""
         return Verdict(
             verdict=word,

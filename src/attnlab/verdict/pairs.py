@@ -42,6 +42,11 @@ class Pairs:
         return int(self.differences_SN.shape[1])
 
     @property
+    def effective_documents(self) -> float:
+        """As many documents of equal weight would give as sure a mean."""
+        return 1 / float((self.weights_N**2).sum())
+
+    @property
     def lost(self) -> int:
         """Pairs that are not in the table."""
         return self.planned - self.seeds

@@ -120,9 +120,12 @@ def preliminary(seeds: int, first: int) -> str:
     )
 
 
-def few_documents(documents: int) -> str:
-    if documents == 1:
+def few_documents(pairs: Pairs) -> str:
+    """What to add where documents are too few to speak for others, or nothing."""
+    worth = round(pairs.effective_documents)
+    if worth == 1:
         return " (one document, or one number a run: this says nothing about other documents)"
-    if documents < ENOUGH_DOCUMENTS:
-        return f" (only {documents} documents: see whether one or two of them make the difference)"
+    if worth < ENOUGH_DOCUMENTS:
+        few = f"{worth} documents" if worth == pairs.documents else f"{worth} documents' worth"
+        return f" (only {few}: see whether one or two of them make the difference)"
     return ""
