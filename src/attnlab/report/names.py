@@ -25,6 +25,11 @@ def label(key: str) -> str:
     return key.replace("_", " ")
 
 
+def quoted(name: str) -> str:
+    """In a sentence, a name of several words needs its ends shown."""
+    return name if name.replace("-", "").replace("_", "").isalnum() else f"“{name}”"
+
+
 def shown(key: str, found: Spread | None) -> str:
     """A measure over seeds, in the unit its key calls for."""
     if found is not None and key.endswith("seconds"):

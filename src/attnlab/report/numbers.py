@@ -86,7 +86,10 @@ def interval(effect: float | None, ci: Sequence[float | None]) -> str:
     low, high = ci
     if low is None or high is None:
         return f"{fixed(effect, decimals_of(effect, 2), sign=True)} [not bounded]"
-    places = decimals_for((high - low) / 2) if high > low else decimals_of(effect, 2)
+    half = (high - low) / 2
+    if half >= 1000 or 0 < half < 1e-5:  # so wide or so narrow that digits after the point mislead
+        return "{} [{}, {}]".format(*(f"{x:+.2g}".replace("-", MINUS) for x in (effect, low, high)))
+    places = decimals_for(half) if half else decimals_of(effect, 2)
     shown = [fixed(x, places, sign=True) for x in (effect, low, high)]
     return f"{shown[0]} [{shown[1]}, {shown[2]}]"
 
@@ -115,10 +118,14 @@ def share(value: float) -> str:
     percent = 100 * value
     if 0 < percent < 0.01:
         return "under 0.01 %"
-    return f"{plain(percent, 3)} %"
+    return f"{percent:.3g} %"
 
 
 def ratio(value: float) -> str:
+    if value == 1:
+        return "the same"
+    if abs(value - 1) < 0.01:  # 1.00× would deny a difference
+        return f"{fixed(value, min(4, decimals_of(value - 1, 1)))}×"
     return f"{fixed(value, decimals_of(value, 3) if value < 100 else 0)}×"
 
 

@@ -33,13 +33,14 @@ from attnlab.wholefile import write_whole
 def write(directory: Path | Sequence[Path], out: Path | None = None) -> Path:
     """The report of the study in a directory, or of several on one page, as `report.html`.
 
-    One study's page goes into its directory, that of several into the current one; `out` names another file.
+    One study's page goes into its directory, that of several beside the first; `out` names another file.
     """
     directories = [Path(directory)] if isinstance(directory, str | Path) else [Path(d) for d in directory]
     if not directories:
         raise RequestError("a report needs the directory of at least one study")
     studies = [read(one) for one in directories]
-    place = out or (directories[0] if len(directories) == 1 else Path()) / "report.html"
+    home = directories[0] if len(directories) == 1 else directories[0].absolute().parent
+    place = Path(out) if out else home / "report.html"
     if place.is_dir():
         place = place / "report.html"
     if not place.parent.is_dir():
@@ -72,6 +73,7 @@ class Section:
     prefix: str
     study: Studied
     headline: str
+    warning: str
     said: Sequence[words.Said]
     facts: Sequence[tuple[str, str]]
     effects: Picture | None
@@ -91,6 +93,7 @@ def _section(study: Studied, prefix: str) -> Section:
     found = findings.findings(study)
     tables = {
         "arms": arms.arms_table(study),
+        "measures": arms.measures_table(study),
         "runs": arms.runs_table(study),
         "future": arms.future_table(study),
         "checks": findings.matrix(study, found),
@@ -105,6 +108,7 @@ def _section(study: Studied, prefix: str) -> Section:
         prefix=prefix,
         study=study,
         headline=words.headline(study),
+        warning=words.warning(study),
         said=words.sentences(study),
         facts=words.facts(study),
         effects=effects_picture(study),

@@ -15,7 +15,7 @@ from attnlab.errors import RequestError, unknown
 from attnlab.report.reading import read
 from attnlab.report.studied import Studied
 from attnlab.report.tables.arms import arms_table
-from attnlab.report.words import headline, sentences
+from attnlab.report.words import headline, sentences, warning
 
 Format = Literal["terminal", "markdown", "latex"]
 
@@ -40,6 +40,7 @@ def _terminal(study: Studied) -> str:
     console = Console(file=text, width=width, force_terminal=sys.stdout.isatty() or None, highlight=False)
     arms = arms_table(study)
     said = [Text(f"  {one.sentence}", style="default") for one in sentences(study)]
+    minded = [Text(warning(study), style="yellow")] if warning(study) else []
     parts = [arms.terminal()] if arms else []
-    console.print(Group(Text(study.question, style="bold"), Text(headline(study)), *parts, *said))
+    console.print(Group(Text(study.question, style="bold"), Text(headline(study)), *minded, *parts, *said))
     return text.getvalue()

@@ -6,17 +6,23 @@ import math
 from dataclasses import dataclass
 
 from attnlab.report import numbers
+from attnlab.report.names import quoted
 from attnlab.report.studied import Arm, Studied
 
 
 @dataclass(frozen=True)
 class Said:
-    """What one arm's verdict says: its word, and the whole sentence behind it."""
+    """What one arm's verdict says: its word, who against whom, and why."""
 
     arm: str
     word: str
-    sentence: str
+    head: str
+    reason: str = ""
     preliminary: bool = False
+
+    @property
+    def sentence(self) -> str:
+        return _ended(f"{self.head}: {self.reason}" if self.reason else self.head)
 
 
 _PHRASES = {
@@ -32,7 +38,7 @@ _PHRASES = {
 
 def headline(study: Studied) -> str:
     """All verdicts in one sentence, by their words; or how far the study is."""
-    groups = {word: [_quoted(a.name) for a in study.arms if a.word == word] for word in _PHRASES}
+    groups = {word: [quoted(a.name) for a in study.arms if a.word == word] for word in _PHRASES}
     parts = [
         f"{numbers.listed(names)} {_PHRASES[word][len(names) > 1]}" for word, names in groups.items() if names
     ]
@@ -42,22 +48,19 @@ def headline(study: Studied) -> str:
             "There is one arm, so nothing is compared." if len(study.arms) == 1 else "Nothing is judged yet."
         )
     if study.judged and len(study.arms) > 1:
-        return f"Against {_quoted(study.baseline)}, {'; '.join(parts)}."
+        return f"Against {quoted(study.baseline)}: {'; '.join(parts)}."
     text = "; ".join(parts)
     return f"{text[0].upper()}{text[1:]}." if text.startswith(("not ", "nothing ")) else f"{text}."
 
 
 def _not_judged(study: Studied) -> list[str]:
     total = len(study.runs)
+    if study.done < total and study.judged:
+        return [f"so far, with {study.done} of {numbers.times(total, 'run')} done"]
     if study.done < total:
         return [f"not judged yet: {study.done} of {numbers.times(total, 'run')} {_are(study.done)} done"]
     waiting = [arm for arm in study.arms if not arm.word and arm.name != study.baseline]
     return ["not judged yet: every run is done, and no verdict is written"] if waiting else []
-
-
-def _quoted(name: str) -> str:
-    """In a sentence, a name of several words needs its ends shown."""
-    return name if name.replace("-", "").replace("_", "").isalnum() else f"“{name}”"
 
 
 def _are(amount: int) -> str:
@@ -71,31 +74,24 @@ def sentences(study: Studied) -> list[Said]:
 
 def _said(study: Studied, arm: Arm) -> Said | None:
     if arm.verdict:
-        reason = str(arm.verdict.get("reason") or "")
-        whole = (
-            str(arm.verdict.get("sentence") or "") or f"{_head(study, arm)}{': ' if reason else ''}{reason}"
-        )
-        return Said(
-            arm.name,
-            arm.word,
-            _ended(whole.replace(study.metric.name, study.metric.title)),
-            bool(arm.verdict.get("preliminary")),
-        )
+        reason, sentence = (str(arm.verdict.get(key) or "") for key in ("reason", "sentence"))
+        head, reason = (_head(study, arm), reason) if reason or not sentence else (sentence, "")
+        head, reason = (text.replace(study.metric.name, study.metric.title) for text in (head, reason))
+        return Said(arm.name, arm.word, head, reason, bool(arm.verdict.get("preliminary")))
     if arm.status in ("invalid", "diverged", "failed"):
-        reasons = [arm.reason, *(run.reason for run in arm.runs)]
-        reason = next((text for text in reasons if text), "")
-        whole = f"{arm.name} {_PHRASES[arm.status][0]}{': ' if reason else ''}{reason}"
-        return Said(arm.name, arm.word, _ended(whole))
+        reason = next((text for text in (arm.reason, *(run.reason for run in arm.runs)) if text), "")
+        return Said(arm.name, arm.word, _head(study, arm), reason)
     return None
 
 
 def _head(study: Studied, arm: Arm) -> str:
+    name, base = quoted(arm.name), quoted(study.baseline)
     return {
-        "better": f"{arm.name} is better than {study.baseline}",
-        "worse": f"{arm.name} is worse than {study.baseline}",
-        "equivalent": f"{arm.name} and {study.baseline} are equivalent",
-        "undecided": f"{arm.name} against {study.baseline} is undecided",
-    }.get(arm.word, f"{arm.name} {_PHRASES.get(arm.word, (arm.word,))[0]}")
+        "better": f"{name} is better than {base}",
+        "worse": f"{name} is worse than {base}",
+        "equivalent": f"{name} and {base} are equivalent",
+        "undecided": f"{name} against {base} is undecided",
+    }.get(arm.word, f"{name} {_PHRASES.get(arm.word, (arm.word,))[0]}")
 
 
 def _ended(sentence: str) -> str:
@@ -110,6 +106,22 @@ def margin_in_words(study: Studied) -> str:
     if study.metric.in_nats:
         said += f" nats, about {numbers.share(math.expm1(study.margin))} of the perplexity"
     return said
+
+
+def warning(study: Studied) -> str:
+    """What puts every verdict in another light: that counting words does as well as the best arm."""
+    reached = [found.mean for arm in study.arms if arm.ranked and (found := arm.values("test_perplexity"))]
+    floors = {name: facts["perplexity"] for name, facts in study.floors.items() if facts.get("perplexity")}
+    if not reached or not floors:
+        return ""
+    unbeaten = {name: value for name, value in floors.items() if value <= min(reached)}
+    if not unbeaten:
+        return ""
+    told = [f"the {name} has {numbers.plain(value)}" for name, value in unbeaten.items()]
+    return (
+        f"The best arm's test perplexity is {numbers.plain(min(reached))}; {numbers.listed(told)}, "
+        "by counting words alone. What holds among arms that learned so little may not hold among others."
+    )
 
 
 def facts(study: Studied) -> list[tuple[str, str]]:

@@ -79,7 +79,9 @@ class _Cost:
                 axis=alt.Axis(title=below, tickCount=5, format=",~r"),
             ),
             "y": alt.Y(
-                f"{self.key}:Q", scale=alt.Scale(zero=False, padding=14), axis=alt.Axis(title=label(self.key))
+                f"{self.key}:Q",
+                scale=alt.Scale(zero=False, padding=14),
+                axis=alt.Axis(title=label(self.key), tickCount=6),
             ),
             "color": alt.Color(
                 "arm:N", scale=alt.Scale(domain=names, range=[look.colour for look in looks]), legend=legend

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import altair as alt
 
 from attnlab.report import numbers
 from attnlab.report.logs import Point, series, thinned
-from attnlab.report.names import label
+from attnlab.report.names import label, quoted
 from attnlab.report.pictures import palette
 from attnlab.report.pictures.picture import Datum, Frame, Picture, finished, picture, untold
-from attnlab.report.studied import Studied
+from attnlab.report.studied import Run, Studied
 
 TOGETHER = 7  # so many arms share one panel; with more, each has its own
 MOST_POINTS = 3000  # in one picture, over all its lines
 END = 0.4  # the last share of the steps, shown enlarged
+BEGINNING = 0.25  # the first share of the steps, left out where panels are small: its fall flattens the rest
 _CROSS = "M-1,-1L1,1M1,-1L-1,1"
 
 Lines = Mapping[tuple[str, int], Sequence[Point]]  # by arm and seed
@@ -48,9 +49,7 @@ def _curves(study: Studied, quantity: str, title: str, what: str, most: int) -> 
     if not lines:
         return None
     drawing = _Curves(study, quantity, title, lines, min(most, max(12, MOST_POINTS // len(lines))))
-    caption = (
-        f"{what} A thin line is one seed{', the thick one the mean of an arm' if drawing.means else ''}."
-    )
+    caption = f"{what} {drawing.key()}"
     if drawing.merged > 1:
         caption += f" Each point is the mean of {drawing.merged} logged steps."
     if drawing.ends:
@@ -75,24 +74,37 @@ class _Curves:
             for place, arm in enumerate(study.arms)
             if any(arm.name == name for name, _ in lines)
         }
-        self.means = self._means()
-        self.ends: list[dict[str, Any]] = [
-            {"arm": run.arm, "step": points[-1][0], quantity: points[-1][1], "told": f"{run.arm} diverged"}
-            for run in study.runs
-            if run.status == "diverged" and (points := lines.get((run.arm, run.seed), ()))
-        ]
+        broken = [run for run in study.runs if run.status == "diverged" and (run.arm, run.seed) in lines]
+        self.means = self._means([(run.arm, run.seed) for run in broken])
+        self.ends = [self._end(run) for run in broken]
 
-    def _means(self) -> list[dict[str, Any]]:
-        """An arm's mean wherever all of its lines have a point, if it has more than one."""
+    def _end(self, run: Run) -> dict[str, Any]:
+        """Where a run broke off."""
+        step, value = self.lines[run.arm, run.seed][-1]
+        told = f"{run.arm}, seed {run.seed}, diverged after step {numbers.count(step)}"
+        return {"arm": run.arm, "step": step, self.quantity: value, "told": told}
+
+    def _means(self, broken: Collection[tuple[str, int]]) -> list[dict[str, Any]]:
+        """An arm's mean wherever all its lines have a point, if it has more than one; what diverged stays
+        out."""
+        whole = [key for key in self.lines if key not in broken]
         at: dict[tuple[str, float], list[float]] = {}
         for datum in self.data:
-            at.setdefault((datum["arm"], datum["step"]), []).append(datum[self.quantity])
-        seeds = {arm: sum(name == arm for name, _ in self.lines) for arm in self.looks}
+            if (datum["arm"], datum["seed"]) in whole:
+                at.setdefault((datum["arm"], datum["step"]), []).append(datum[self.quantity])
+        seeds = {arm: sum(name == arm for name, _ in whole) for arm in self.looks}
         return [
             {"arm": arm, "step": step, self.quantity: statistics.fmean(values), "told": f"{arm}, mean"}
             for (arm, step), values in at.items()
             if len(values) == seeds[arm] > 1
         ]
+
+    def key(self) -> str:
+        """What the lines are."""
+        if len(self.looks) > TOGETHER:
+            behind = f"A line is one seed; grey, behind, the seeds of {quoted(self.baseline)}."
+            return f"{behind} The first quarter of the steps is not drawn."
+        return f"A thin line is one seed{', a thick one the mean of an arm' if self.means else ''}."
 
     def label(self) -> str:
         """What the lines end at, for someone who cannot see them."""
@@ -172,36 +184,34 @@ class _Curves:
             "y": alt.Y(
                 f"{self.quantity}:Q",
                 axis=alt.Axis(title=None, tickCount=4),
-                scale=alt.Scale(zero=False, domain=self._reach(), clamp=True),
+                scale=alt.Scale(zero=False),
             ),
         }
+        last = max(datum["step"] for datum in self.data)
+        shown = [d for d in [*self.data, *self.ends] if d["step"] >= BEGINNING * last]
         behind = [
             {"seed": d["seed"], "step": d["step"], self.quantity: d[self.quantity]}
-            for d in self.data
-            if d["arm"] == self.baseline
+            for d in shown
+            if d["arm"] == self.baseline and "seed" in d
         ]
-        data = frame.data(self.data)
+        # The layers that are to be split by arm have no data of their own: those of the facet reach them.
+        seeds = alt.Chart().mark_line(strokeWidth=1.3, color=palette.WORDS["better"])
         layers = [
-            alt.Chart(frame.data(behind)).mark_line(
-                strokeWidth=1, color=palette.NOISE, opacity=0.6, aria=False
+            alt.Chart(frame.data(behind))
+            .mark_line(strokeWidth=1, color=palette.NOISE, opacity=0.6, aria=False)
+            .encode(detail="seed:N", **place),
+            seeds.transform_filter("isValid(datum.seed)").encode(
+                detail="seed:N", description="told:N", **place
             ),
-            alt.Chart(data).mark_line(strokeWidth=1.3, color=palette.WORDS["better"]),
-        ]
-        drawn = [
-            layers[0].encode(detail="seed:N", **place),
-            layers[1].encode(detail="seed:N", description="told:N", **place),
         ]
         if self.ends:
-            cross = alt.Chart(frame.data(self.ends)).mark_point(
+            cross = alt.Chart().mark_point(
                 shape=_CROSS, size=60, strokeWidth=2.5, color=palette.WORDS["worse"]
             )
-            drawn.append(cross.encode(**place))
-        panels = alt.layer(*drawn, data=data).properties(width=width, height=110)
-        return panels.facet(facet=alt.Facet("arm:N", sort=list(self.looks)), columns=columns, spacing=14)
-
-    def _reach(self) -> list[float]:
-        """From the lowest value to the highest after the first tenth of the steps, whose fall would flatten
-        all that follows."""
-        last = max(datum["step"] for datum in self.data)
-        later = [datum[self.quantity] for datum in self.data if datum["step"] >= 0.1 * last]
-        return [min(datum[self.quantity] for datum in self.data), max(later)]
+            layers.append(
+                cross.transform_filter("!isValid(datum.seed)").encode(description="told:N", **place)
+            )
+        data = frame.data(shown)
+        panels = alt.layer(*layers).properties(width=width, height=110)
+        split = alt.Facet("arm:N", sort=list(self.looks))
+        return panels.facet(facet=split, columns=columns, spacing=14, data=data)

@@ -8,6 +8,7 @@ from typing import Any
 import altair as alt
 
 from attnlab.report import numbers
+from attnlab.report.names import quoted
 from attnlab.report.pictures import palette
 from attnlab.report.pictures.picture import HATCH, Datum, Frame, Picture, finished, picture
 from attnlab.report.studied import Arm, Studied
@@ -21,11 +22,16 @@ def effects_picture(study: Studied) -> Picture | None:
     if not drawing.rows or not (drawing.intervals or drawing.seeds):
         return None
     caption = (
-        f"Each arm's {study.metric.title} less that of {study.baseline}, paired by seed: "
+        f"Each arm's {study.metric.title} less that of {quoted(study.baseline)}, paired by seed: "
         "the mark is the difference, the line what it may really be, each small tick one seed."
     )
-    title = f"Difference in {study.metric.title} to {study.baseline}"
-    return picture("effects", title, caption, drawing.label(), drawing.draw, drawing.numbers())
+    if drawing.goes_on():
+        caption += " A line that ends at the edge goes on."
+    return picture("effects", drawing.title, caption, drawing.label(), drawing.draw, drawing.numbers())
+
+
+FAR = 4  # times the largest difference or margin: how far an interval is followed
+_SIGNED = "datum.value === 0 ? '0' : format(datum.value, '+~g')"
 
 
 class _Effects:
@@ -37,6 +43,7 @@ class _Effects:
         self.intervals = [row for row in self.rows if row["effect"] is not None]
         self.seeds = [datum for arm in [*base, *arms] for datum in self._seeds(arm)]
         self.margin, self.noise = study.margin, study.noise
+        self.title = f"Difference in {study.metric.title} to {quoted(study.baseline)}"
 
     def _row(self, arm: Arm, place: int) -> dict[str, Any]:
         verdict = arm.verdict or {}
@@ -78,17 +85,27 @@ class _Effects:
     # ---- the scale -----------------------------------------------------------------------------------------
 
     def reach(self) -> tuple[float, float]:
-        """From the leftmost to the rightmost thing shown, zero and the margin among them, with air around."""
-        shown = [0.0, -self.margin, self.margin]
-        for row in self.intervals:
-            shown += [v for v in (row["effect"], row["low"], row["high"]) if v is not None]
-        shown += [datum["difference"] for datum in self.seeds]
-        widest = max(map(abs, shown)) or 1.0
-        if self.noise is not None and self.noise < 3 * widest:
-            shown += [-self.noise, self.noise]
+        """From the leftmost to the rightmost thing shown, zero and the margin among them, with air around.
+
+        What reaches very far, an interval by two documents or a wide margin of noise, ends at the edge.
+        """
+        near = [0.0, -self.margin, self.margin, *(row["effect"] for row in self.intervals)]
+        near += [datum["difference"] for datum in self.seeds]
+        farthest = FAR * (max(map(abs, near)) or 1.0)
+        far = [end for row in self.intervals for end in (row["low"], row["high"]) if end is not None]
+        far += [-self.noise, self.noise] if self.noise is not None else []
+        shown = [*near, *(min(max(end, -farthest), farthest) for end in far)]
         low, high = min(shown), max(shown)
         air = 0.06 * (high - low or 1.0)
         return low - air, high + air
+
+    def goes_on(self) -> bool:
+        """Whether some interval reaches beyond the picture, or has no end."""
+        low, high = self.reach()
+        return any(
+            row["low"] is None or row["high"] is None or row["low"] < low or row["high"] > high
+            for row in self.intervals
+        )
 
     # ---- drawing -------------------------------------------------------------------------------------------
 
@@ -105,9 +122,7 @@ class _Effects:
             *self._words(y, frame, inner),
         ]
         chart = alt.layer(*layers).properties(width=inner, height=step * len(self.rows))
-        return finished(
-            chart, f"Difference in {self.study.metric.title} to {self.study.baseline}", self._key(frame)
-        )
+        return finished(chart, self.title, self._key(frame))
 
     def _key(self, frame: Frame) -> list[str]:
         lines = []
@@ -122,13 +137,20 @@ class _Effects:
     def _axis(self) -> alt.Axis:
         left, right = ("better", "worse") if self.study.metric.lower_is_better else ("worse", "better")
         return alt.Axis(
-            title=f"← {left}\u2003\u2003{right} →", tickCount=5, format="+~g", orient="bottom", grid=True
+            title=f"← {left}\u2003\u2003{right} →", tickCount=5, labelExpr=_SIGNED, orient="bottom", grid=True
         )
 
     def _ground(self, frame: Frame, x: alt.Scale, y: alt.Scale, low: float, high: float) -> list[Any]:
         """Hatched rows, the margin, the noise of seeds, and zero."""
+        above = 0.1 if frame.narrow else 0.42  # where the name stands above its row, it keeps clear
         hatched = [
-            {"from": row["place"] - 0.42, "to": row["place"] + 0.42, "a": low, "b": high, "told": row["told"]}
+            {
+                "from": row["place"] - above,
+                "to": row["place"] + 0.42,
+                "a": low,
+                "b": high,
+                "told": row["told"],
+            }
             for row in self.rows
             if row["word"] in ("invalid", "diverged", "failed")
         ]
@@ -170,7 +192,11 @@ class _Effects:
         layers: list[Any] = []
         for sure in (True, False):
             rows = [
-                {**row, "low": _or(row["low"], low), "high": _or(row["high"], high)}
+                {
+                    **row,
+                    "low": _within(row["low"], low, low, high),
+                    "high": _within(row["high"], high, low, high),
+                }
                 for row in self.intervals
                 if (row["word"] in palette.WORDS) == sure
             ]
@@ -277,8 +303,8 @@ def _coloured() -> alt.Color:
     return alt.Color("word:N", scale=alt.Scale(domain=[*words, *other], range=colours), legend=None)
 
 
-def _or(value: float | None, default: float) -> float:
-    return value if value is not None and math.isfinite(value) else default
+def _within(value: float | None, otherwise: float, low: float, high: float) -> float:
+    return min(max(value, low), high) if value is not None and math.isfinite(value) else otherwise
 
 
 def _broken(line: str) -> list[str]:

@@ -16,7 +16,7 @@ import vl_convert
 
 from attnlab.report.pictures import palette
 
-WIDE, NARROW = 800, 350  # in CSS pixels, axes and labels included
+WIDE, NARROW = 900, 350  # in CSS pixels, axes and labels included
 
 Datum = Mapping[str, Any]
 HATCH = "#fedcba"  # stands for the hatching of what is invalid, which Vega cannot draw
@@ -45,6 +45,7 @@ class Frame:
         drawn = vl_convert.vegalite_to_svg(plain)
         for pattern, instead in _NEEDLESS:
             drawn = pattern.sub(instead, drawn)
+        drawn = _GEOMETRY.sub(lambda found: _FINE.sub(r"\1", found[0]), drawn)
         if HATCH in drawn:
             name = f"hatch-{hashlib.sha256(drawn.encode()).hexdigest()[:8]}"  # one of a kind on its page
             drawn = drawn.replace(f'"{HATCH}"', f'"url(#{name})"').replace(">", f">{_HATCHING % name}", 1)
@@ -54,8 +55,9 @@ class Frame:
 _NEEDLESS = (
     (re.compile(r'<path class="(?:fore|back)ground"[^>]*?(?:display="none"|d="M0,0h0v0h0Z")[^>]*?/>'), ""),
     (re.compile(r' (?:opacity="1"|aria-roledescription="[^"]*"|version="1.1")'), ""),
-    (re.compile(r"(\d\.\d\d)\d+"), r"\1"),  # a hundredth of a pixel is fine enough
 )
+_GEOMETRY = re.compile(r' (?:d|transform|[xy][12]?|width|height)="[^"]*"')
+_FINE = re.compile(r"(\.\d\d)\d+")  # a hundredth of a pixel is fine enough
 _HATCHING = (
     '<defs><pattern id="%s" width="7" height="7" patternUnits="userSpaceOnUse" '
     'patternTransform="rotate(45)"><line x1="0" y1="0" x2="0" y2="7" '
@@ -150,6 +152,7 @@ def finished(chart: Any, title: str, subtitle: Sequence[str] = ()) -> alt.TopLev
             "symbolSize": 70,
             "symbolStrokeWidth": 2,
             "columnPadding": 16,
+            "offset": 8,
         },
         "header": {"labelColor": palette.INK, "labelFontSize": 11, "labelLimit": 160, "title": None},
     }

@@ -14,48 +14,49 @@ _ABOUT_THE_FUTURE = ("prefix_perplexity", "ordinary_perplexity", "prefix_loss", 
 
 
 def arms_table(study: Studied) -> Table | None:
-    """An arm a row, the n-gram floors below them on the same tokens."""
-    measures = _chosen(study)
+    """An arm a row at a glance, the n-gram floors below on the same tokens."""
+    measures = _measures(study)[:2]
     columns = [
         Column("arm", number=False),
         Column("verdict", number=False),
-        Column(
-            f"difference in {study.metric.title}", note="arm less baseline, paired by seed, with interval"
-        ),
+        Column(f"difference in {study.metric.title}"),
         Column("runs"),
-        *(Column(label(key), detail=key not in _main(study, measures)) for key in measures),
-        Column("time", note="training, per run"),
+        *(Column(label(key)) for key in measures),
+        Column("time per run"),
         Column("tokens/s", detail=True),
-        Column("peak memory", detail=True),
         Column("parameters"),
     ]
     rows = [_arm_row(study, arm, measures) for arm in study.arms]
-    floors = [_floor_row(name, facts, measures) for name, facts in study.floors.items()]
-    note = f"Mean {numbers.PLUS_MINUS} standard deviation over the seeds"
-    note += "; floors: what counting words reaches on the same tokens." if study.floors else "."
-    if any(arm.word == "invalid" for arm in study.arms):
+    floors = [_floor_row(name, facts, measures, len(columns)) for name, facts in study.floors.items()]
+    note = f"Mean {numbers.PLUS_MINUS} standard deviation over the runs. A difference is the arm less the "
+    note += "baseline, paired by seed, with the interval it may really lie in."
+    note += " A floor is what counting words reaches on the same tokens." if floors else ""
+    if any(not arm.ranked for arm in study.arms):
         note += " The figures of an invalid arm do not mean what the others' mean."
     return table("arms", "What each arm reached, and what it cost", columns, [*rows, *floors], note)
 
 
-def _chosen(study: Studied) -> list[str]:
-    """The metric itself, then the perplexities or what else the runs kept, without doubles of it."""
-    kept = [key for key in study.metric_keys() if key not in (*_COST, *_ABOUT_THE_FUTURE)]
-    known = [
-        key
-        for key in kept
-        if key.endswith(("_perplexity", "_bits_per_byte", "_accuracy", "_f1"))
-        or "rouge" in key
-        or key == "last_batch_loss"
+def measures_table(study: Studied) -> Table | None:
+    """Everything the runs measured, an arm a row."""
+    measures = [*_measures(study), *(["peak_memory_mb"] if study.has("peak_memory_mb") else [])]
+    columns = [Column("arm", number=False), *(Column(label(key)) for key in measures)]
+    rows = [
+        Row(
+            (name_cell(study, arm), *(Cell(shown(key, arm.values(key))) for key in measures)),
+            kind_of(study, arm),
+        )
+        for arm in study.arms
     ]
-    first = [study.metric.key] if study.metric.key in kept else []
-    return list(dict.fromkeys([*first, *(known or kept)]))
+    note = f"Mean {numbers.PLUS_MINUS} standard deviation over the seeds."
+    return table("measures", "Everything that was measured", columns, rows, note)
 
 
-def _main(study: Studied, measures: list[str]) -> list[str]:
-    """The measures to show where there is room for two only."""
-    rest = [key for key in measures if key != study.metric.key]
-    return [study.metric.key, *rest[:1]]
+def _measures(study: Studied) -> list[str]:
+    """The metric first; then the perplexity of its split, where there is one; then the rest."""
+    kept = [key for key in study.metric_keys() if key not in (*_COST, *_ABOUT_THE_FUTURE)]
+    key = study.metric.key
+    near = key.removesuffix("_loss") + "_perplexity"
+    return sorted(kept, key=lambda one: (one != key, one != near, kept.index(one)))
 
 
 def kind_of(study: Studied, arm: Arm) -> RowKind:
@@ -79,21 +80,24 @@ def _arm_row(study: Studied, arm: Arm, measures: list[str]) -> Row:
     difference = numbers.NOTHING
     if arm.verdict and arm.ranked:
         difference = numbers.interval(verdict.get("effect"), verdict.get("ci") or (None, None))
-    memory = arm.values("peak_memory_mb")
     return Row(
         (
             name_cell(study, arm),
             word,
             Cell(difference),
-            Cell(_finished(arm)),
+            Cell(_finished(arm) if _uneven(study) else ""),
             *(Cell(shown(key, arm.values(key))) for key in measures),
             Cell(numbers.duration(arm.seconds.mean) if arm.seconds else numbers.NOTHING),
             Cell(numbers.count(arm.tokens_per_second.mean) if arm.tokens_per_second else numbers.NOTHING),
-            Cell(f"{numbers.count(memory.mean)} MB" if memory else numbers.NOTHING),
             Cell(numbers.count(arm.parameters) if arm.parameters is not None else numbers.NOTHING),
         ),
         kind_of(study, arm),
     )
+
+
+def _uneven(study: Studied) -> bool:
+    """Whether the number of finished runs is worth a column: it is not the same for all."""
+    return len({_finished(arm) for arm in study.arms}) > 1 or study.done < len(study.runs)
 
 
 def _finished(arm: Arm) -> str:
@@ -101,12 +105,13 @@ def _finished(arm: Arm) -> str:
     return f"{ended}" if ended == len(arm.runs) else f"{ended} of {len(arm.runs)}"
 
 
-def _floor_row(name: str, facts: object, measures: list[str]) -> Row:
+def _floor_row(name: str, facts: object, measures: list[str], width: int) -> Row:
     known = facts if isinstance(facts, dict) else {}
     split = str(known.get("split", "test"))
     by_key = {f"{split}_{what}": value for what, value in known.items() if isinstance(value, int | float)}
-    figures = [Cell(numbers.plain(by_key[key]) if key in by_key else numbers.NOTHING) for key in measures]
-    return Row((Cell(name, note="floor"), *cells("", "", ""), *figures, *cells("", "", "", "")), "floor")
+    figures = [Cell(numbers.plain(by_key[key]) if key in by_key else "") for key in measures]
+    before = (Cell(name, note="floor"), *cells("", "", ""))
+    return Row((*before, *figures, *cells(*[""] * (width - len(before) - len(figures)))), "floor")
 
 
 def runs_table(study: Studied) -> Table | None:

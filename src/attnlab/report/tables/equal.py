@@ -76,7 +76,7 @@ def equal_table(study: Studied) -> Table | None:
         _tuning(study),
     ]
     columns = [Column(name, number=False) for name in ("what", "held", "in figures")]
-    return table("equal", "What was held equal, and what was not", columns, rows)
+    return table("equal", "Size, compute and training of the arms", columns, rows)
 
 
 def _of_numbers(

@@ -22,7 +22,7 @@ def sentences_table(study: Studied) -> Table | None:
         Column("perplexity"),
     ]
     rows = [_row(study, text, arm, arm is study.arms[0]) for text in texts for arm in study.arms]
-    return table("sentences", "Given sentences", columns, rows, grouped=True)
+    return table("sentences", "How each arm scores them", columns, rows, grouped=True)
 
 
 def _row(study: Studied, text: str, arm: Arm, first: bool) -> Row | None:
