@@ -20,7 +20,6 @@ from torch import nn
 from attnlab.model.initial import stream
 from attnlab.tokens.batches import Batch, Batches
 from attnlab.training.checkpoint import Checkpoint
-from attnlab.training.memory import keep_freed_memory
 from attnlab.training.objectives import Objective
 from attnlab.training.training import Training
 
@@ -95,7 +94,6 @@ class Progress:
 
 def train(run: Run[Any], observer: Observer) -> Progress:
     """Train until the budget is used, the run diverges, or the observer asks to stop (`Interrupted`)."""
-    keep_freed_memory()
     optimizer = run.training.optimizer.build(run.model)
     rates = [group["lr"] for group in optimizer.param_groups]
     progress = _resume(run, optimizer)
