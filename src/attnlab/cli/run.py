@@ -14,6 +14,7 @@ def run(
     *,
     set: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     seeds: Annotated[int | None, Parameter(name="--seeds")] = None,
+    until_verdict: Annotated[bool, Parameter(negative=())] = False,
     out: Path | None = None,
     on: Literal["local"] = "local",
     workers: int | None = None,
@@ -31,6 +32,8 @@ def run(
         Change a part or a field: `--set score=additive --set training.steps=500`.
     seeds
         How many seeds each arm is run with.
+    until_verdict
+        Add seeds at the planned looks (5, 8, 12) until every arm is decided.
     out
         The study's directory; attnlab-runs/NAME unless given.
     on
@@ -47,12 +50,17 @@ def run(
     if workers is not None and workers < 1:
         raise RequestError(f"--workers takes a number from 1 up, not {workers}")
     with watching() as listener:
-        results = run_study(study, out=out, seeds=seeds, settings=set, on=Local(workers), listener=listener)
+        results = run_study(
+            study,
+            out=out,
+            seeds=seeds,
+            settings=set,
+            until_verdict=until_verdict,
+            on=Local(workers),
+            listener=listener,
+        )
     page = report.write(results.path)
     print(report.table(results.path, "terminal"))
-    print()
-    for verdict in results.verdicts:
-        print(f"• {verdict['sentence']}")
     for failure in results.failed:
         print(f"✗ {failure}")
     print(f"\nreport: {page}")

@@ -12,7 +12,7 @@ from attnlab.record import SCHEMA, Check, DocumentLosses, RunResult
 from attnlab.study.kind import Held
 from attnlab.study.store import Cell, Store
 from attnlab.study.study import Study
-from attnlab.verdict import Verdict, judge_many
+from attnlab.verdict import NoiseFloor, Verdict, judge_many, noise_floor
 
 Audits = Mapping[str, Mapping[str, Any]]  # per arm: parameters, parameter_rows, checks
 
@@ -25,6 +25,7 @@ def assemble(store: Store, study: Study, audits: Audits) -> dict[str, Any]:
     }
     findings = {name: finding for name in runs if (finding := _finding(audits.get(name, {}), runs[name]))}
     verdicts = judged(study, runs, findings)
+    floor = baseline_noise(study, runs[study.baseline.name])
     return {
         "schema": SCHEMA,
         "study": {
@@ -39,6 +40,7 @@ def assemble(store: Store, study: Study, audits: Audits) -> dict[str, Any]:
             _arm(store, study, arm.name, runs[arm.name], audits.get(arm.name, {})) for arm in study.arms
         ],
         "verdicts": [{**verdict.plain(), "sentence": str(verdict)} for verdict in verdicts],
+        **({"noise_floor": floor.plain()} if floor else {}),
     }
 
 
@@ -129,17 +131,37 @@ def judged(
                 f"compared; judge by {held.split}_bits_per_byte",
             )
     values = {name: _values(arm_runs, seeds, names, held) for name, arm_runs in runs.items()}
-    weights = first.tokens if held.what == "loss" else first.bytes
     verdicts = judge_many(
         values[baseline],
         {name: values[name] for name in others},
         margin=study.margin,
-        weights=np.asarray(weights, dtype=float),
+        weights=_weights(first, held),
         metric=held.metric,
         findings=reasons,
         baseline_name=baseline,
     )
     return list(verdicts.values())
+
+
+def baseline_noise(study: Study, runs: Sequence[RunResult]) -> NoiseFloor | None:
+    """What the seed alone does to the baseline: no difference smaller than that means anything."""
+    held = study.judged_by
+    names, first = _items({study.baseline.name: runs}, held)
+    values = _values(runs, [run.seed for run in runs], names, held)
+    if np.isfinite(values).all(axis=1).sum() < 2:
+        return None
+    return noise_floor(
+        values,
+        margin=study.margin,
+        weights=_weights(first, held),
+        metric=held.metric,
+        baseline_name=study.baseline.name,
+    )
+
+
+def _weights(documents: DocumentLosses, held: Held) -> NDArray[np.float64]:
+    """How much each document counts: by its tokens, or by its bytes where the metric is per byte."""
+    return np.asarray(documents.tokens if held.what == "loss" else documents.bytes, dtype=float)
 
 
 def _items(runs: Mapping[str, Sequence[RunResult]], held: Held) -> tuple[tuple[str, ...], DocumentLosses]:

@@ -21,6 +21,7 @@ from attnlab.study.results import assemble
 from attnlab.study.store import Cell, Store
 from attnlab.study.study import Study, slug
 from attnlab.userfile import loading
+from attnlab.verdict import Plan
 from attnlab.wholefile import write_json
 
 RUNS = Path("attnlab-runs")  # where studies go unless told otherwise
@@ -63,12 +64,15 @@ def run(
     out: str | Path | None = None,
     seeds: int | None = None,
     settings: Iterable[str] = (),
+    until_verdict: bool = False,
     on: Executor | None = None,
     listener: Listener | None = None,
 ) -> Results:
     """Run a study, or what is missing of it, in its directory; give back what it found.
 
     `study` is a `Study`, a built-in's name, or a file; `settings` are `place=value` as `--set` takes them.
+    With `until_verdict`, seeds are added at the planned looks until every arm is decided, or `seeds` of them
+    (by default as many as the last look takes) are used up.
     """
     if loading.get():
         raise RequestError(
@@ -77,9 +81,23 @@ def run(
         )
     listener, executor = listener or Silent(), on or Local()
     declared = study if isinstance(study, Study) else load_study(study, settings)
-    if seeds is not None:
-        declared = declared.with_seeds(seeds)
     path = Path(out) if out is not None else RUNS / slug(declared.name)
+    if not until_verdict:
+        return _run(declared if seeds is None else declared.with_seeds(seeds), path, executor, listener)
+    looks = [look for look in Plan().looks if seeds is None or look <= seeds]
+    if not looks:
+        raise RequestError(f"--until-verdict looks at {Plan().looks[0]} seeds first; {seeds} are too few")
+    for look in looks:
+        results = _run(declared.with_seeds(look), path, executor, listener)
+        open_arms = [verdict["arm"] for verdict in results.verdicts if verdict["verdict"] == "undecided"]
+        if not open_arms:
+            break
+        listener.note(f"after {look} seeds still undecided: {', '.join(open_arms)}")
+    return results
+
+
+def _run(declared: Study, path: Path, executor: Executor, listener: Listener) -> Results:
+    """One look: every cell of the study done, and judged."""
     cells = [Cell(arm.name, seed) for seed in range(declared.seeds) for arm in declared.arms]
     plan = _kept_plan(path) or executor.plan(len(cells))
     header: dict[str, Any] = {"environment": {**environment(), **plan}, "command": _command()}

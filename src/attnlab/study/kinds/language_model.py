@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import torch
 
+from attnlab.audit.models import model_from
+from attnlab.audit.models.causality import causality
+from attnlab.audit.models.sane import batch, determinism, length, shape
 from attnlab.corpus import Corpus, Sotu
 from attnlab.decoding import sample
 from attnlab.evaluation.floors import floors
@@ -78,6 +83,22 @@ class LanguageModel(Setup):
         )
 
 
+# What must hold before a loss of an arm is shown.
+_GATE = (shape, determinism, causality, length, batch)
+_AUDIT_WORDS = 97
+
+
+@contextlib.contextmanager
+def _one_thread() -> Iterator[None]:
+    """Tensors as small as an audit's are worked on faster by one thread than by several."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
 class LanguageModelBench(Bench):
     """A decoder and its prepared corpus."""
 
@@ -98,7 +119,10 @@ class LanguageModelBench(Bench):
         return count_parameters(model), [row.plain() for row in derive(model, sizes)]
 
     def audit(self) -> tuple[Check, ...]:
-        return ()
+        # The arm's own model with fewer words: what mixes tokens in time does not know how many there are.
+        model = model_from(self.setup.model.build(_AUDIT_WORDS), self.setup.kind)
+        with _one_thread():
+            return tuple(rule(model) for rule in _GATE)
 
     def run(self, arm: str, seed: int, folder: Path, observer: Observer) -> RunResult:
         model = self._model(seed)
