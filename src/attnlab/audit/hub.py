@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import math
 import re
@@ -39,25 +40,33 @@ def library() -> Any:
         import transformers
     except ImportError:
         raise TargetError("transformers is not installed: pip install 'attnlab[hf]'") from None
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
+    logging: Any = transformers.logging
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
     return transformers
 
 
 def causal_classes() -> list[str]:
     """Every class that the installed transformers loads for causal language modelling."""
     library()
-    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES as names
+    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
-    flat = [name for entry in names.values() for name in ([entry] if isinstance(entry, str) else entry)]
+    flat = [
+        name
+        for entry in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values()
+        for name in ([entry] if isinstance(entry, str) else entry)
+    ]
     return sorted(set(flat))
 
 
 def tiny_model(class_name: str) -> Model:
     """A class of transformers, small and with random weights that are strong enough to show what they do."""
     transformers = library()
-    cls = getattr(transformers, class_name, None)
-    if not (isinstance(cls, type) and issubclass(cls, nn.Module)) or getattr(cls, "config_class", None) is None:
+    cls: Any = getattr(transformers, class_name, None)
+    if (
+        not (isinstance(cls, type) and issubclass(cls, nn.Module))
+        or getattr(cls, "config_class", None) is None
+    ):
         raise TargetError(unknown("model class of transformers", class_name, causal_classes()))
     reason: Exception | None = None
     for config in tiny_configs(cls.config_class):
@@ -80,7 +89,8 @@ def tiny_model(class_name: str) -> Model:
 
 
 def checkpoint(where: str, *, trust_remote_code: bool = False) -> Model:
-    """A checkpoint from a directory or the hub; without pickle, and without its own code unless that is trusted."""
+    """A checkpoint from a directory or the hub; without pickle, and without its own code unless "
+    "that is trusted."""
     transformers = library()
     path = Path(where).expanduser()
     if path.is_dir():
@@ -88,7 +98,8 @@ def checkpoint(where: str, *, trust_remote_code: bool = False) -> Model:
             raise TargetError(f"{where}: the directory has no config.json")
         if not list(path.glob("*.safetensors")):
             raise TargetError(
-                f"{where}: the directory has no .safetensors file; other formats are pickles, which run code when "
+                f"{where}: the directory has no .safetensors file; other formats are pickles, "
+                "which run code when "
                 "they are loaded, and are not loaded here"
             )
     try:
@@ -112,7 +123,8 @@ def says_it_looks_both_ways(module: Any) -> str | None:
 
 
 def strengthen(module: nn.Module) -> None:
-    """Weights at which attention matters: libraries begin with weights so small that a leak hides in rounding."""
+    """Weights at which attention matters: libraries begin with weights so small that a leak "
+    "hides in rounding."""
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for parameter in module.parameters():
@@ -127,13 +139,15 @@ def strengthen(module: nn.Module) -> None:
 
 def _as_model(module: Any, name: str, **known: Any) -> Model:
     config = module.config.get_text_config()
-    vocabulary = min(config.vocab_size, module.get_input_embeddings().num_embeddings)
+    embedding = module.get_input_embeddings()
+    vocabulary = min(config.vocab_size, getattr(embedding, "num_embeddings", config.vocab_size))
     return model_from(
         module,
         name,
         vocabulary=vocabulary,
         first_token=min(_SPECIAL_TOKENS, vocabulary // 2),
         implementations=tuple(_implementations(module)),
+        both_ways=says_it_looks_both_ways(module),
         **known,
     )
 

@@ -48,6 +48,11 @@ def exit_code(audits: Iterable[Audit]) -> int:
 
 def all_rules() -> dict[str, tuple[Rule[Any], ...]]:
     """Every rule, by what it looks at."""
-    from attnlab.audit import operators
+    from attnlab.audit import models, operators, study
 
-    return {"operator": operators.RULES}
+    return {
+        "operator": (*operators.RULES, operators.against),
+        "model": models.RULES,
+        "loss": models.LOSS_RULES,
+        "study": study.RULES,
+    }

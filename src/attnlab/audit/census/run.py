@@ -1,4 +1,5 @@
-"""A census: every causal language model of a library, each in a worker process that may crash or hang alone."""
+"""A census: every causal language model of a library, each in a worker process that may crash or "
+"hang alone."""
 
 from __future__ import annotations
 
@@ -109,7 +110,9 @@ class _Worker:
             return row
         ended = self.process.poll()
         self.close()
-        reason = f"took more than {SECONDS_PER_CLASS:.0f} s" if ended is None else f"crashed its process ({ended})"
+        reason = (
+            f"took more than {SECONDS_PER_CLASS:.0f} s" if ended is None else f"crashed its process ({ended})"
+        )
         return {"class": name, "outcome": "not built", "evidence": reason}
 
     def close(self) -> None:

@@ -1,4 +1,5 @@
-"""Any configuration class of transformers, made tiny: by what its fields are called, not by whose they are."""
+"""Any configuration class of transformers, made tiny: by what its fields are called, not by "
+"whose they are."""
 
 from __future__ import annotations
 
@@ -48,6 +49,7 @@ _INSTEAD_OF_NONE: dict[str, Any] = {
     "n_group": 1,
     "topk_group": 1,
     "attn_layer_indices": [1],
+    "head_dim": 16,
     "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0},
 }
 
@@ -82,7 +84,9 @@ def _tiny(cls: type, layers: int | None, key_value_heads: int | None, fill: bool
     names = _fields_of(cls)
     nested: Mapping[str, Any] = _read(cls, "sub_configs") or {}
     depth = layers or min(_layers_for_every_kind(default), 12)
-    full = next((v for name in names if _LAYERS.match(name) and isinstance(v := _read(default, name), int)), None)
+    full = next(
+        (v for name in names if _LAYERS.match(name) and isinstance(v := _read(default, name), int)), None
+    )
     values: dict[str, Any] = {}
     for name in sorted(names - set(nested)):
         value = _read(default, name)

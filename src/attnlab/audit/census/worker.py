@@ -8,7 +8,7 @@ import sys
 import warnings
 from typing import Any
 
-from attnlab.audit.hub import NotBuilt, causal_classes, says_it_looks_both_ways, tiny_model
+from attnlab.audit.hub import NotBuilt, causal_classes, tiny_model
 from attnlab.audit.models.causality import first_leak, switched_to
 from attnlab.audit.models.subject import Model
 from attnlab.audit.randomness import borrowed
@@ -22,7 +22,7 @@ def row_of(class_name: str) -> dict[str, Any]:
         model = tiny_model(class_name)
     except NotBuilt as reason:
         return {"class": class_name, "outcome": "not built", "evidence": str(reason)}
-    both_ways = says_it_looks_both_ways(model.module)
+    both_ways = model.both_ways
     tried: list[str] = []
     leaks: list[str] = []
     for implementation in model.implementations:
@@ -55,7 +55,8 @@ def _row(class_name: str, outcome: str, evidence: str, tried: list[str]) -> dict
 
 
 def main() -> None:
-    """Reads names, writes rows. Whatever a library prints goes to the error stream, out of the table's way."""
+    """Reads names, writes rows. Whatever a library prints goes to the error stream, out of the "
+    "table's way."""
     table = os.fdopen(os.dup(sys.stdout.fileno()), "w", buffering=1)
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     warnings.simplefilter("ignore")

@@ -25,7 +25,10 @@ def _padded(model: Model, side: str) -> Seen:
     if T < 2:
         return skipped(f"it takes no more than {model.longest} tokens")
     tokens = model.tokens(2, T, seed=6)
-    filler, real = torch.full((2, pads), model.first_token), slice(pads, None) if side == "left" else slice(0, T)
+    filler, real = (
+        torch.full((2, pads), model.first_token),
+        slice(pads, None) if side == "left" else slice(0, T),
+    )
     parts = [filler, tokens] if side == "left" else [tokens, filler]
     masks = [torch.zeros(2, pads), torch.ones(2, T)]
     mask = torch.cat(masks if side == "left" else masks[::-1], 1).long()
@@ -42,7 +45,8 @@ def _padded(model: Model, side: str) -> Seen:
     if not gap <= model.tolerance:
         given = "and position ids" if "position_ids" in options else "and no way to give position ids"
         return found(
-            f"{pads} padding tokens on the {side}, with their mask {given}, move the logits of real tokens by "
+            f"{pads} padding tokens on the {side}, with their mask {given}, move the logits of "
+            "real tokens by "
             f"{gap:.2g} of their size", by=gap,
         )  # fmt: skip
     return fine(f"padding on the {side} does not touch real tokens")
@@ -63,7 +67,8 @@ def padding_right(model: Model) -> Seen:
 
 @rule(
     "padding-left",
-    tests="masked tokens before the real ones, with position ids where they can be given, do not move the logits",
+    tests="masked tokens before the real ones, with position ids where they can be given, do not "
+    "move the logits",
     claims="padding on the left is ignored, and positions are counted from the first real token",
     threshold=_PADDING,
 )
@@ -86,13 +91,16 @@ def cache(model: Model) -> Seen:
         with torch.no_grad():
             whole, piecewise = model(tokens), steps(tokens)
         if whole.shape != piecewise.shape:
-            return found(f"{word}: logits {tuple(piecewise.shape)}, and {tuple(whole.shape)} in the full pass")
+            return found(
+                f"{word}: logits {tuple(piecewise.shape)}, and {tuple(whole.shape)} in the full pass"
+            )
         gap = apart(whole, piecewise)
         if not gap <= model.tolerance:
             differing = (whole - piecewise).abs().amax((0, 2)) > model.tolerance * whole.abs().max()
             first = int(differing.long().argmax())
             return found(
-                f"{word}, the logits from position {first} on are {gap:.2g} of their size away from the full pass",
+                f"{word}, the logits from position {first} on are {gap:.2g} of their size away "
+                "from the full pass",
                 by=gap, position=first,
             )  # fmt: skip
     return fine(f"{' and '.join(word for word, _ in ways)} gives the logits of the full pass")

@@ -16,14 +16,17 @@ from attnlab.audit.rule import Seen, fine, found, rule, skipped
 
 SMALL = 3_000_000  # parameters up to which a model is trained here
 _STEPS = 120
-_KINDS = 8  # different tokens in the random text: a floor of log 8 is quickly met, and quickly passed by a leak
+_KINDS = (
+    8  # different tokens in the random text: a floor of log 8 is quickly met, and quickly passed by a leak
+)
 
 
 @rule(
     "memorises",
     tests="120 steps of Adam on one batch of two sequences bring its loss below a quarter of where it began",
     claims="gradients reach what they have to: the model can learn",
-    threshold="a quarter of the first loss; a model that sees nothing but the frequencies of tokens stays above it",
+    threshold="a quarter of the first loss; a model that sees nothing but the frequencies of "
+    "tokens stays above it",
 )
 def memorises(model: Model) -> Seen:
     if _size(model) > SMALL:
@@ -42,14 +45,18 @@ def memorises(model: Model) -> Seen:
         if losses[-1] < 0.2 * losses[0]:
             break
     if not min(losses) < 0.25 * losses[0]:
-        return found(f"{len(losses)} steps on one batch brought its loss from {losses[0]:.3g} to {min(losses):.3g} only",
-                     first=losses[0], best=min(losses))  # fmt: skip
+        return found(
+            f"{len(losses)} steps on one batch brought its loss from {losses[0]:.3g} to {min(losses):.3g}",
+            first=losses[0],
+            best=min(losses),
+        )
     return fine(f"one batch is learned by heart in {len(losses)} steps", steps=len(losses))
 
 
 @rule(
     "random-floor",
-    tests="trained on random tokens, the loss on other random tokens does not fall below the logarithm of how "
+    tests="trained on random tokens, the loss on other random tokens does not fall below the "
+    "logarithm of how "
     "many there are",
     claims="nothing is predicted that cannot be: neither the mask nor the labels let an answer through",
     threshold="four standard errors of the mean below log 8",
@@ -79,7 +86,8 @@ def random_floor(model: Model) -> Seen:
     floor = math.log(kinds)
     if not mean > floor - 4 * error:
         return found(
-            f"random tokens are predicted with a loss of {mean:.3g}, and {floor:.3g} is the least there can be: "
+            f"random tokens are predicted with a loss of {mean:.3g}, and {floor:.3g} is the least "
+            "there can be: "
             "the answer is let through somewhere", loss=mean, floor=floor,
         )  # fmt: skip
     return fine(f"random tokens have a loss of {mean:.3g}, not below {floor:.3g}", loss=mean, floor=floor)

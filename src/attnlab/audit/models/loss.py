@@ -26,7 +26,8 @@ _VOCABULARY = 16
 
 @dataclass(frozen=True)
 class Loss:
-    """How a loss is got from logits and labels; `shifted` when the labels given are already the next tokens."""
+    """How a loss is got from logits and labels; `shifted` when the labels given are already the "
+    "next tokens."""
 
     name: str
     of: Callable[[Tensor, Tensor], Tensor]
@@ -90,9 +91,7 @@ def _logits_width(model: Model) -> int:
         return model(model.tokens(1, 2, seed=0)).shape[-1]
 
 
-def _with_logits(
-    model: Model, logits_BTV: Tensor, labels_BT: Tensor, name: str, **options: Any
-) -> Tensor:
+def _with_logits(model: Model, logits_BTV: Tensor, labels_BT: Tensor, name: str, **options: Any) -> Tensor:
     """The model's forward pass with the output of its last layer replaced."""
     head = _head(model, logits_BTV.shape[-1])
     stand_in = head.register_forward_hook(lambda *_: logits_BTV.to(next(model.module.parameters()).dtype))
@@ -123,7 +122,8 @@ def _head(model: Model, width: int) -> nn.Module:
 
 @rule(
     "label-shift",
-    tests="logits that are sure of the next token have a loss of zero, and ones sure of any other a large one",
+    tests="logits that are sure of the next token have a loss of zero, and ones sure of any other "
+    "a large one",
     claims="labels are shifted by exactly one, and nothing is smoothed into the loss that is reported",
     threshold="1e-3 nats: the oracle's own doubt is 1e-12, and smoothing by 1e-4 over 30 nats gives 3e-3",
 )
@@ -131,18 +131,22 @@ def label_shift(loss: Loss) -> Seen:
     tokens = loss.tokens(3, 12, seed=10)
     labels = loss.labels(tokens)
     with torch.no_grad():
-        by_distance = {ahead: loss.of(loss.oracle(tokens, ahead), labels).item() for ahead in (-1, 0, 1, 2, 3)}
+        by_distance = {
+            ahead: loss.of(loss.oracle(tokens, ahead), labels).item() for ahead in (-1, 0, 1, 2, 3)
+        }
     detail = {"loss_by_distance": {str(ahead): value for ahead, value in by_distance.items()}}
     best = min(by_distance, key=by_distance.__getitem__)
     if best != 1:
         where = "the token itself" if best == 0 else f"the token {best} ahead"
         return found(
-            f"the loss asks for {where}: sure of it costs {by_distance[best]:.3g} nats, sure of the next token "
+            f"the loss asks for {where}: sure of it costs {by_distance[best]:.3g} nats, sure of "
+            "the next token "
             f"{by_distance[1]:.3g}", **detail,
         )  # fmt: skip
     if not by_distance[1] < 1e-3:
         return found(
-            f"an oracle for the next token still has a loss of {by_distance[1]:.3g}: labels are smoothed, another "
+            f"an oracle for the next token still has a loss of {by_distance[1]:.3g}: labels are "
+            "smoothed, another "
             "term is added, or positions with nothing to predict are counted", **detail,
         )  # fmt: skip
     return fine(f"an oracle for the next token has a loss of {by_distance[1]:.1g}", **detail)
@@ -161,7 +165,9 @@ def padding_loss(loss: Loss) -> Seen:
     pad_logits = 5 * torch.randn(2, 4, loss.vocabulary, generator=torch.Generator().manual_seed(2)).double()
     with torch.no_grad():
         plain = loss.of(logits, loss.labels(tokens)).item()
-        padded = loss.of(torch.cat([logits, pad_logits], 1), torch.cat([loss.labels(tokens), pad_tokens], 1)).item()
+        padded = loss.of(
+            torch.cat([logits, pad_logits], 1), torch.cat([loss.labels(tokens), pad_tokens], 1)
+        ).item()
     if not abs(padded - plain) <= 1e-5 * abs(plain):
         return found(f"four positions labelled {IGNORED} change the loss from {plain:.4g} to {padded:.4g}",
                      plain=plain, padded=padded)  # fmt: skip
@@ -170,7 +176,8 @@ def padding_loss(loss: Loss) -> Seen:
 
 @rule(
     "accumulation",
-    tests="with unequal lengths, losses of single sequences put together as means are the loss of the whole batch",
+    tests="with unequal lengths, losses of single sequences put together as means are the loss of "
+    "the whole batch",
     claims="accumulating gradients gives the gradient of the full batch",
     threshold="1e-5 of the loss (rounding in fp32)",
 )
@@ -188,7 +195,8 @@ def accumulation(loss: Loss) -> Seen:
             summed = sum(loss.counted(logits[i : i + 1], labels[i : i + 1], n).item() for i in range(2))
             if not abs(summed - full) <= 1e-5 * abs(full):
                 return found(
-                    f"parts divided by the batch's {n} tokens add up to {summed:.4g}, and the whole is {full:.4g}",
+                    f"parts divided by the batch's {n} tokens add up to {summed:.4g}, and the "
+                    f"whole is {full:.4g}",
                     parts=parts, full=full,
                 )  # fmt: skip
             return fine("parts divided by the number of tokens in the batch add up to the whole", full=full)
@@ -196,7 +204,8 @@ def accumulation(loss: Loss) -> Seen:
     if abs(mean - full) <= 1e-5 * abs(full):
         return fine("the mean over sequences is the loss of the batch", full=full)
     return skipped(
-        f"means over sequences of unequal length average to {mean:.4g}, and the batch has {full:.4g}: whoever "
+        f"means over sequences of unequal length average to {mean:.4g}, and the batch has "
+        f"{full:.4g}: whoever "
         "accumulates has to weigh each part by its tokens", parts=parts, full=full,
     )  # fmt: skip
 

@@ -34,7 +34,8 @@ def shape(model: Model) -> Seen:
 
 @rule(
     "determinism",
-    tests="in evaluation mode, calls on the same tokens agree, also after calls on others and after training mode",
+    tests="in evaluation mode, calls on the same tokens agree, also after calls on others and "
+    "after training mode",
     claims="no dropout in evaluation, and no state kept between calls",
     threshold="1e-7 of the largest logit in fp64, 1e-4 in fp32 (rounding)",
 )
@@ -58,7 +59,9 @@ def determinism(model: Model) -> Seen:
         model(others)
         gap = apart(first, model(ours))
         if not gap <= model.tolerance:
-            return found(f"after other tokens the same ones give logits {gap:.2g} away: state is kept", by=gap)
+            return found(
+                f"after other tokens the same ones give logits {gap:.2g} away: state is kept", by=gap
+            )
     return fine("evaluation mode gives the same logits every time")
 
 
@@ -73,7 +76,8 @@ def _unseeded(model: Model, tokens: Tensor) -> Tensor:
     "batch",
     tests="a row's logits do not move when the other rows change, nor when it is alone",
     claims="rows of a batch do not influence each other",
-    threshold="1e-7 of the largest logit in fp64, 1e-4 in fp32 (matrix products of other shapes round otherwise)",
+    threshold="1e-7 of the largest logit in fp64, 1e-4 in fp32 (matrix products of other shapes "
+    "round otherwise)",
 )
 def batch(model: Model) -> Seen:
     T = min(12, model.longest)
@@ -84,7 +88,9 @@ def batch(model: Model) -> Seen:
             gap = apart(model(tokens, training=training)[0], model(others, training=training)[0])
             if not gap <= model.tolerance:
                 mode = "training" if training else "evaluation"
-                return found(f"row 0 moved by {gap:.2g} of its size when rows 1 and 2 changed ({mode} mode)", by=gap)
+                return found(
+                    f"row 0 moved by {gap:.2g} of its size when rows 1 and 2 changed ({mode} mode)", by=gap
+                )
         gap = apart(model(tokens)[0], model(tokens[:1])[0])
     if not gap <= model.tolerance:
         return found(f"row 0 is {gap:.2g} of its size away when it is alone in the batch", by=gap)
@@ -107,7 +113,8 @@ def length(model: Model) -> Seen:
             gap = apart(model(tokens[:, :part]), model(tokens)[:, :part])
         if not gap <= model.tolerance:
             return found(
-                f"the first {part} tokens give logits {gap:.2g} of their size away when {full - part} more follow: "
+                f"the first {part} tokens give logits {gap:.2g} of their size away when "
+                f"{full - part} more follow: "
                 "decoding step by step will not match training", by=gap, full=full, part=part,
             )  # fmt: skip
     return fine("a prefix gives what it gives in a longer sequence")

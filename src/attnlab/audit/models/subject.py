@@ -19,8 +19,10 @@ from attnlab.audit.randomness import reseed
 from attnlab.errors import TargetError
 
 TOLERANCE = {torch.float64: 1e-7, torch.float32: 1e-4, torch.bfloat16: 5e-2, torch.float16: 5e-2}
-_LENGTHS_HELD = ("block_size", "context", "context_length", "max_position_embeddings", "n_positions", "max_len",
-                 "max_seq_len", "max_length", "n_ctx")  # fmt: skip
+_LENGTHS_HELD = (
+    *("block_size", "context", "context_length", "max_position_embeddings", "n_positions"),
+    *("max_len", "max_seq_len", "max_length", "n_ctx"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +37,7 @@ class Model:
     options: frozenset[str] = frozenset()
     always: Mapping[str, Any] = field(default_factory=dict)  # passed with every call
     first_token: int = 0  # tokens below mean something of their own, such as padding
+    both_ways: str | None = None  # what says that it is bidirectional by design
     masked: bool = False  # a mask of ones goes with the tokens, as a tokenizer would give it
     implementations: tuple[str, ...] = ()  # of attention, where the model can be switched between several
 
@@ -52,7 +55,7 @@ class Model:
 
     def lengths(self, *wanted: int) -> list[int]:
         """Those of the wanted lengths that the model takes."""
-        return [T for T in dict.fromkeys(wanted) if T <= self.longest]
+        return [T for T in dict.fromkeys(wanted) if self.longest >= T]
 
     @property
     def tolerance(self) -> float:
@@ -98,10 +101,16 @@ def model_from(module: nn.Module, name: str, **known: Any) -> Model:
         except TargetError:
             raise
         except Exception as error:  # whatever it is, the next precision may do
-            reason = f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}"
+            reason = (
+                f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}"
+            )
             continue
-        return replace(trial, dtype=dtype if logits.dtype is dtype and _keeps(trial, logits) else torch.float32)
-    raise TargetError(f"{name} could not be called with tokens of shape (2, {min(8, draft.longest)}): {reason}")
+        return replace(
+            trial, dtype=dtype if logits.dtype is dtype and _keeps(trial, logits) else torch.float32
+        )
+    raise TargetError(
+        f"{name} could not be called with tokens of shape (2, {min(8, draft.longest)}): {reason}"
+    )
 
 
 def _keeps(model: Model, logits: Tensor) -> bool:
@@ -132,7 +141,9 @@ def _takes_one(function: Callable[..., Any]) -> bool:
 
 
 def _vocabulary_of(module: nn.Module) -> int:
-    named = getattr(getattr(module, "config", None), "vocab_size", None) or getattr(module, "vocab_size", None)
+    named = getattr(getattr(module, "config", None), "vocab_size", None) or getattr(
+        module, "vocab_size", None
+    )
     if isinstance(named, int):
         return named
     return next(part.num_embeddings for part in module.modules() if isinstance(part, nn.Embedding))

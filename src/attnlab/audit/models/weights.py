@@ -39,7 +39,9 @@ def parameters(model: Model) -> Seen:
         next_token_loss(model(tokens, training=True), tokens).backward()  # type: ignore[no-untyped-call]
     asking = {name: p for name, p in module.named_parameters() if p.requires_grad}
     still = [name for name, p in asking.items() if p.grad is None or not bool((p.grad != 0).any())]
-    broken = [name for name, p in asking.items() if p.grad is not None and not bool(torch.isfinite(p.grad).all())]
+    broken = [
+        name for name, p in asking.items() if p.grad is not None and not bool(torch.isfinite(p.grad).all())
+    ]
     module.zero_grad(set_to_none=True)
     if broken:
         return found(f"the gradient of {_few(broken)} is not all numbers", broken=broken)
@@ -51,7 +53,8 @@ def parameters(model: Model) -> Seen:
 
 @rule(
     "tied",
-    tests="where a configuration says that the head is the embedding, they are one tensor, before and after a "
+    tests="where a configuration says that the head is the embedding, they are one tensor, before "
+    "and after a "
     "reload; and a reloaded model gives the same logits",
     claims="what is saved is what is loaded",
     threshold="the same storage; logits equal within 1e-7 of the largest in fp64, 1e-4 in fp32",
@@ -68,7 +71,9 @@ def tied(model: Model) -> Seen:
         return found("after a reload the head and the embedding are two tensors")
     lost = shared - _sharing(again.module)
     if lost:
-        return found(f"after a reload these no longer share one tensor: {_few([' and '.join(s) for s in lost])}")
+        return found(
+            f"after a reload these no longer share one tensor: {_few([' and '.join(s) for s in lost])}"
+        )
     with torch.no_grad():
         gap = apart(model(tokens), again(tokens))
     if not gap <= model.tolerance:
@@ -78,7 +83,8 @@ def tied(model: Model) -> Seen:
 
 def _reloaded(model: Model) -> Model:
     """Through files, where the model knows how; else through its state dictionary into scrambled weights."""
-    again, module = model.fresh(), model.module
+    again = model.fresh()
+    module: Any = model.module
     if hasattr(module, "save_pretrained") and hasattr(type(module), "from_pretrained"):
         with tempfile.TemporaryDirectory() as directory:
             module.save_pretrained(directory)
@@ -112,8 +118,12 @@ def _ends(module: Any) -> tuple[Tensor, Tensor] | None:
     else:
         parts = list(module.modules())
         first = next((p for p in parts if isinstance(p, nn.Embedding)), None)
-        wide = [p for p in parts if isinstance(p, nn.Linear) and first is not None]
-        last = next((p for p in reversed(wide) if p.weight.shape == first.weight.shape), None)
+        if first is None:
+            return None
+        shape = first.weight.shape
+        last = next(
+            (p for p in reversed(parts) if isinstance(p, nn.Linear) and p.weight.shape == shape), None
+        )
     if first is None or last is None or not hasattr(first, "weight") or not hasattr(last, "weight"):
         return None
     return first.weight, last.weight

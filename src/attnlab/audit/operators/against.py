@@ -28,9 +28,11 @@ class Comparison:
 
 @rule(
     "against",
-    tests="the outputs are the reference's, at several lengths, at unit scale and ten times larger, causal or not",
+    tests="the outputs are the reference's, at several lengths, at unit scale and ten times "
+    "larger, causal or not",
     claims="it computes what the reference computes",
-    threshold="1e-9 of the largest output in fp64, 1e-4 in fp32, 5e-2 in 16 bits, whichever of the two is coarser",
+    threshold="1e-9 of the largest output in fp64, 1e-4 in fp32, 5e-2 in 16 bits, whichever of "
+    "the two is coarser",
 )
 def against(comparison: Comparison) -> Seen:
     ours, reference = comparison.operator, comparison.reference
@@ -59,7 +61,9 @@ def _gap(comparison: Comparison, sizes: Sizes, scale: float) -> tuple[float, int
     for causal in (True, False) if ours.takes_causal and reference.takes_causal else (True,):
         try:
             with torch.no_grad():
-                wanted = reference({k: x.to(reference.dtype) for k, x in inputs.items()}, causal=causal).double()
+                wanted = reference(
+                    {k: x.to(reference.dtype) for k, x in inputs.items()}, causal=causal
+                ).double()
                 got = ours(inputs, causal=causal).double()
         except Exception:  # one of the two refuses this length or mode
             continue
@@ -73,13 +77,16 @@ def _different(comparison: Comparison, T: int, scale: float, gap: tuple[float, i
     ours, reference = comparison.operator, comparison.reference
     size = "" if scale == 1.0 else f" with inputs {scale:g} times larger"
     reasons = [reason for look in (_scale, _slopes, _absolute) if (reason := look(ours, reference))]
-    first_length = T > LENGTHS[2] and not reasons
+    first_length = LENGTHS[2] < T and not reasons
     if first_length:
-        reasons.append(f"shorter sequences agree: look at what happens across blocks or beyond length {T - 1}")
+        reasons.append(
+            f"shorter sequences agree: look at what happens across blocks or beyond length {T - 1}"
+        )
     if scale != 1.0 and not reasons:
         reasons.append("inputs of unit scale agree: look at how running maxima or sums are carried on")
     return found(
-        f"the output at position {gap[1]} is {gap[0]:.2g} of its size away from {reference.name} at length {T}"
+        f"the output at position {gap[1]} is {gap[0]:.2g} of its size away from {reference.name} "
+        f"at length {T}"
         f"{size}" + (f"; {'; '.join(reasons)}" if reasons else ""),
         by=gap[0],
         position=gap[1],
@@ -100,7 +107,9 @@ def _slopes(ours: Operator, reference: Operator) -> str | None:
     got_H, wanted_H = _distance_slopes(ours), _distance_slopes(reference)
     if got_H is None or wanted_H is None or torch.allclose(got_H, wanted_H, atol=1e-4):
         return None
-    alike = bool((got_H - got_H[0]).abs().max() < 1e-6) and not bool((wanted_H - wanted_H[0]).abs().max() < 1e-6)
+    alike = bool((got_H - got_H[0]).abs().max() < 1e-6) and not bool(
+        (wanted_H - wanted_H[0]).abs().max() < 1e-6
+    )
     said = "the slopes of all heads are alike, " if alike else "the slopes of the heads over distance are "
     return f"{said}{_listed(got_H)}, and the reference's {_listed(wanted_H)}"
 
@@ -122,7 +131,8 @@ def _absolute(ours: Operator, reference: Operator) -> str | None:
     if got is None or wanted is None or wanted > 1e-6 or got < 1e-4:
         return None
     return (
-        "log-weights depend on absolute positions, and the reference's on distances only: as when only queries, "
+        "log-weights depend on absolute positions, and the reference's on distances only: as when "
+        "only queries, "
         "or only keys, are rotated"
     )
 

@@ -141,7 +141,9 @@ def _compare(operator: Operator, probe: Probe, cut: int, before: Tensor, after: 
     return Moved(probe, cut, place_numbers[:-1], seen[place_numbers].item(), now[place_numbers].item(), kind)
 
 
-def _only_rescaled(seen: Tensor, now: Tensor, moved: Tensor, limit: float, large: bool, may_overflow: bool) -> bool:
+def _only_rescaled(
+    seen: Tensor, now: Tensor, moved: Tensor, limit: float, large: bool, may_overflow: bool
+) -> bool:
     """Whether the outputs that moved only faded: each is what it was, times a number from 0 to 1.
 
     That is what underflow and overflow of a normaliser do when larger keys come later, as in weights that are

@@ -50,6 +50,7 @@ class Operator:
     dtype: torch.dtype = torch.float64
     precision: torch.dtype = torch.float64  # what it computes in, whatever it says
     mentioned: tuple[int, ...] = ()
+    claims_causal: bool = True
 
     def make(self, sizes: Sizes, seed: int, dtype: torch.dtype | None = None) -> Inputs:
         """Inputs of unit scale. The same seed gives the same ones."""

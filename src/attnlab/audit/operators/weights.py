@@ -36,9 +36,13 @@ def recovered(operator: Operator, inputs: Inputs | None = None, *, causal: bool 
             again = operator({**inputs, "v": turned}, causal=causal) @ turned.mT
             twice = operator({**inputs, "v": 2 * identity}, causal=causal)
     except Exception as error:  # it does not run on as many positions as it has channels
-        raise NoWeights(f"no weights to look at: it does not run at length {d}, its width: {type(error).__name__}") from None
+        raise NoWeights(
+            f"no weights to look at: it does not run at length {d}, its width: {type(error).__name__}"
+        ) from None
     if weights.shape != identity.shape:
-        raise NoWeights(f"no weights to look at: outputs of shape {tuple(weights.shape)} hold no square of weights")
+        raise NoWeights(
+            f"no weights to look at: outputs of shape {tuple(weights.shape)} hold no square of weights"
+        )
     size = weights.abs().max().clamp_min(1e-30)
     if not bool(((weights - again).abs() <= 1e-3 * size).all()):
         raise NoWeights("no weights to look at: its channels do not share one weight per key")
@@ -78,7 +82,8 @@ def _centred(values: Tensor, seen: Tensor) -> Tensor:
 
 @rule(
     "weights",
-    tests="the weights recovered from identity values: what rows and columns sum to, signs, each position's weight "
+    tests="the weights recovered from identity values: what rows and columns sum to, signs, each "
+    "position's weight "
     "on itself, how log-weights follow the dot product",
     claims="the weights are not normalised over the queries instead of the keys",
     threshold="sums within 1e-3 of one, which is apart from any other normalisation in any precision",
@@ -101,7 +106,8 @@ def weights(operator: Operator) -> Seen:
     }
     if columns_are_one and not rows_are_one:
         return found(
-            f"each key's weights sum to 1 over the queries, and a query's over the keys to {rows.min():.3g} to "
+            "each key's weights sum to 1 over the queries, and a query's over the keys to "
+            f"{rows.min():.3g} to "
             f"{rows.max():.3g}: the softmax runs over the wrong axis",
             **detail,
         )
