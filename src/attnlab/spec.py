@@ -21,7 +21,15 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, TypeAdapter, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    PydanticUserError,
+    TypeAdapter,
+    ValidationError,
+)
 from pydantic._internal._model_construction import ModelMetaclass
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
@@ -87,10 +95,16 @@ class Part:
         cls = type(self)
         if cls.members.get(cls.part_name()) is cls:
             return cls.part_name()
-        return f"{inspect.getfile(cls)}:{cls.__qualname__}"
+        file = _file_of(cls)
+        return f"{file}:{cls.__qualname__}" if file else cls.__qualname__
 
     def plain(self) -> Plain:
         """Name and fields, as a declaration would hold them."""
+        if self.name not in self.members and not splits_into_file_and_name(self.name):
+            raise RequestError(
+                f"{self.name!r} cannot be named in a declaration: put the class at the top level of a file, "
+                "where another process can find it as file.py:Name"
+            )
         return {"part": self.name, **_adapter(type(self)).dump_python(cast(Any, self), mode="json")}
 
     @classmethod
@@ -99,7 +113,9 @@ class Part:
         if isinstance(value, Part):
             if not isinstance(value, cls):
                 raise RequestError(f"a {cls.family} is wanted here, not the {value.family} {value.name!r}")
-            fields: Plain = {f.name: getattr(value, f.name) for f in dataclasses.fields(cast(Any, value))}
+            if not dataclasses.is_dataclass(value):
+                raise RequestError(_no_dataclass(cls, type(value).__name__))
+            fields: Plain = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
             chosen: type[Part] = type(value)
         elif isinstance(value, str):
             chosen, fields = cls._find(value, base), {}
@@ -128,9 +144,7 @@ class Part:
         if splits_into_file_and_name(name):
             found = load_from_file(name, base)
             if not (isinstance(found, type) and issubclass(found, cls) and dataclasses.is_dataclass(found)):
-                raise RequestError(
-                    f"{name!r} is not a {cls.family}: it must be a dataclass derived from {cls.__name__}"
-                )
+                raise RequestError(_no_dataclass(cls, name))
             return found
         raise RequestError(unknown(cls.family, name, cls.members))
 
@@ -147,7 +161,28 @@ class Part:
         )
 
 
-_adapter: Callable[[Any], TypeAdapter[Any]] = functools.cache(TypeAdapter)
+@functools.cache
+def _adapter(cls: type[Part]) -> TypeAdapter[Any]:
+    try:
+        return TypeAdapter(cls)
+    except (PydanticUserError, NameError) as error:
+        reason = str(error).splitlines()[0]
+        raise RequestError(
+            f"the fields of {cls.__qualname__} need types that a declaration can hold: {reason}"
+        ) from None
+
+
+def _file_of(cls: type) -> str | None:
+    """Where a class is written; None for one made in an interactive session."""
+    try:
+        file = inspect.getfile(cls)
+    except (TypeError, OSError):
+        return None
+    return file if Path(file).is_file() else None
+
+
+def _no_dataclass(family: type[Part], name: str) -> str:
+    return f"{name!r} is not a {family.family}: it must be a dataclass derived from {family.__name__}"
 
 
 def _validator_of(family: type[Part]) -> Callable[[Any, core_schema.ValidationInfo[Any]], Part]:
@@ -223,7 +258,10 @@ def fingerprint(plain: Plain) -> str:
     own that it names, does."""
     digest = hashlib.sha256(json.dumps(plain, sort_keys=True, ensure_ascii=False).encode())
     for path in sorted(set(_named_files(plain))):
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
+        try:
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+        except OSError as error:
+            raise RequestError(f"{path}: cannot be read ({error.strerror})") from None
     return digest.hexdigest()[:16]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import importlib.util
 import re
 import sys
@@ -23,12 +24,11 @@ def splits_into_file_and_name(text: str) -> bool:
 def load_from_file(text: str, base: Path | None = None) -> object:
     """The object that `file.py:Name` names; a relative path counts from `base` (or the current directory)."""
     path_text, name = text.rsplit(":", 1)
-    path = Path(path_text).expanduser()
-    path = path if path.is_absolute() else (base or Path.cwd()) / path
     try:
-        path = path.resolve()
+        path = ((base or Path.cwd()) / Path(path_text).expanduser()).resolve()
         is_file = path.is_file()
-    except (OSError, ValueError) as error:  # too long a name, a null character, a loop of links
+    # Too long a name, a null character, a home that does not exist, a loop of links.
+    except (OSError, ValueError, RuntimeError) as error:
         raise RequestError(f"{text!r}: not a usable path ({error})") from None
     if not is_file:
         raise RequestError(f"{text!r}: there is no file {path}")
@@ -50,7 +50,9 @@ def _module_of(path: Path, _changed: int) -> object:
         and Path(str(running.__file__)).resolve() == path
     ):
         return running
-    spec = importlib.util.spec_from_file_location(f"_attnlab_user_{path.stem}", path)
+    # Two files of one name in different folders are two modules.
+    place = hashlib.sha256(str(path).encode()).hexdigest()[:8]
+    spec = importlib.util.spec_from_file_location(f"_attnlab_user_{path.stem}_{place}", path)
     if spec is None or spec.loader is None:
         raise RequestError(f"{path}: not a Python file")
     module = importlib.util.module_from_spec(spec)

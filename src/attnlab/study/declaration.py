@@ -38,11 +38,14 @@ def find_study(target: str | Path) -> Path:
     if str(target) in built_in:
         return built_in[str(target)]
     text = str(target).rsplit(":", 1)[0] if splits_into_file_and_name(str(target)) else str(target)
-    path = Path(text).expanduser()
+    path = Path(text)
     try:
+        path = path.expanduser()
         if path.is_file():
             return path.resolve()
-    except (OSError, ValueError):  # too long for a name, or not a name at all
+        if path.is_dir():
+            raise RequestError(f"{text!r} is a directory: name a .toml, .yaml or .py file in it")
+    except (OSError, ValueError, RuntimeError):  # too long for a name, not a name at all, nobody's home
         pass
     if path.suffix in (".toml", ".yaml", ".yml", ".py"):
         beside = [p.name for p in path.parent.glob(f"*{path.suffix}")] if path.parent.is_dir() else []
