@@ -12,9 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
-from attnlab.audit.models import model_from
-from attnlab.audit.models.causality import causality
-from attnlab.audit.models.sane import batch, determinism, length, shape
+from attnlab.audit.models import causality, model_from, sane
 from attnlab.corpus import Corpus, Sotu
 from attnlab.decoding import sample
 from attnlab.evaluation.floors import floors
@@ -23,9 +21,9 @@ from attnlab.evaluation.prefix import prefix_score
 from attnlab.model import Decoder, DecoderModel
 from attnlab.model.count import count_parameters, derive
 from attnlab.record import Check, DocumentLosses, RunResult
-from attnlab.spec import Count, Spec
+from attnlab.spec import Count, Positive, Spec
 from attnlab.study.kind import Bench, Held, Setup
-from attnlab.tokens import Encoded, Framing, Prepared, Sentences, Tokenizer, Words, prepare
+from attnlab.tokens import Blocks, Encoded, Framing, Prepared, Sentences, Tokenizer, Words, prepare
 from attnlab.tokens.batches import Batch, Batches
 from attnlab.training import Checkpoint, NextToken, Observer, Progress, Run, Training, train
 from attnlab.verdict import Metric
@@ -45,6 +43,8 @@ class Measure(Spec):
     train_tokens: Count = 40_000  # of the training split, for the train loss
     curve_tokens: Count = 10_000  # of train and of dev, at every evaluation on the way
     prefix_tokens: Count = 2_000  # predictions that are also made from the prefix alone
+    lengths: tuple[Positive, ...] = ()  # the test split is also read in blocks of these many tokens
+    length_tokens: Positive = 20_000  # of the test split, at every length
 
 
 class LanguageModel(Setup):
@@ -77,14 +77,16 @@ class LanguageModel(Setup):
     def metric_names(cls) -> tuple[str, ...]:
         return tuple(f"{split}_{what}" for split in ("test", "dev") for what in ("loss", "bits_per_byte"))
 
+    def prepared(self, base: Path | None, framing: Framing, context: int) -> Prepared:
+        """The corpus in sequences of at most `context` inputs."""
+        return prepare(self.corpus, self.tokens, framing, context, base=base)
+
     def prepare(self, base: Path | None) -> LanguageModelBench:
-        return LanguageModelBench(
-            self, prepare(self.corpus, self.tokens, self.framing, self.model.context, base=base)
-        )
+        return LanguageModelBench(self, base)
 
 
 # What must hold before a loss of an arm is shown.
-_GATE = (shape, determinism, causality, length, batch)
+_GATE = (sane.shape, sane.determinism, causality, sane.length, sane.batch)
 _AUDIT_WORDS = 97
 
 
@@ -102,9 +104,10 @@ def _one_thread() -> Iterator[None]:
 class LanguageModelBench(Bench):
     """A decoder and its prepared corpus."""
 
-    def __init__(self, setup: LanguageModel, prepared: Prepared) -> None:
-        self.setup, self.prepared = setup, prepared
-        self.vocabulary = prepared.vocabulary
+    def __init__(self, setup: LanguageModel, base: Path | None) -> None:
+        self.setup, self.base = setup, base
+        self.prepared = setup.prepared(base, setup.framing, setup.model.context)
+        self.vocabulary = self.prepared.vocabulary
 
     def facts(self) -> Mapping[str, Any]:
         return self.prepared.facts
@@ -166,6 +169,7 @@ class LanguageModelBench(Bench):
         metrics = {"train_loss": train_loss, "train_perplexity": perplexity(train_loss)}
         for name, losses in documents.items():
             metrics |= self._metrics_of(name, losses)
+        metrics |= self._by_length(model)
         prefix = prefix_score(model, self._split("test"), self._prefix_sample)
         metrics |= {
             "ordinary_perplexity": perplexity(prefix.ordinary_loss),
@@ -188,6 +192,16 @@ class LanguageModelBench(Bench):
             losses.bytes
         )
         return {f"{name}_loss": loss, f"{name}_perplexity": perplexity(loss), f"{name}_bits_per_byte": bits}
+
+    def _by_length(self, model: DecoderModel) -> dict[str, float]:
+        """The test loss in blocks of other lengths than the trained one, as far as the positions reach."""
+        losses: dict[str, float] = {}
+        for length in self.setup.measure.lengths:
+            if model.position.longest is None or length <= model.position.longest:
+                blocks = self.setup.prepared(self.base, Blocks(), length).splits["test"]
+                chosen = sample_of(blocks, self.setup.measure.length_tokens)
+                losses[f"test_loss_at_{length}"] = mean_loss(model, blocks, chosen)
+        return losses
 
     def _curve_point(self, model: DecoderModel) -> dict[str, float]:
         tokens = self.setup.measure.curve_tokens
