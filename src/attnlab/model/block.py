@@ -31,7 +31,6 @@ class Block(nn.Module):
         x_ND = x_ND + F.dropout(mixed_ND, self.dropout, self.training)
         return x_ND + F.dropout(self.mlp(self.norm_mlp(x_ND)), self.dropout, self.training)
 
-
     def _mix(self, x_ND: Tensor, layout: Layout, position: PositionScheme, state: State | None) -> Tensor:
         buckets = layout.buckets if state is None else (layout,)
         if len(buckets) == 1:

@@ -33,9 +33,14 @@ def initialise(model: nn.Module, seed: int, *, layers: int) -> None:
     """
     with torch.random.fork_rng(devices=[]):
         own_rule: tuple[str, ...] = ()
+        seen: set[int] = set()
         for name, module in model.named_modules():
             if own_rule and name.startswith(own_rule):
                 continue
+            # A tensor of two modules (tied weights) starts as the first of them would start it.
+            if id(getattr(module, "weight", None)) in seen:
+                continue
+            seen |= {id(parameter) for parameter in module.parameters(recurse=False)}
             torch.manual_seed(stream(seed, "initial", name))
             if hasattr(module, "init_weights"):
                 module.init_weights()
