@@ -16,7 +16,7 @@ _HOMES = {
     "run_audit": "attnlab.audit.run",
     "exit_code": "attnlab.audit.run",
     "all_rules": "attnlab.audit.run",
-    "render": "attnlab.audit.render",
+    "as_text": "attnlab.audit.render",
     "as_json": "attnlab.audit.render",
 }
 

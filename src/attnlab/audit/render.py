@@ -23,6 +23,9 @@ def as_json(audits: Iterable[Audit]) -> str:
     )
 
 
+as_text = render
+
+
 def _block(audit: Audit) -> str:
     bad = [check.name for check in audit.checks if check.status in ("fail", "error")]
     verdict = "nothing found" if audit.passed else f"found: {', '.join(bad)}"

@@ -66,7 +66,7 @@ def random_floor(model: Model) -> Seen:
         return skipped(f"{_size(model):,} parameters are too many to train here")
     learner, T = model.fresh(), min(16, model.longest)
     kinds = min(_KINDS, learner.vocabulary - learner.first_token)
-    optimiser = torch.optim.Adam([p for p in learner.module.parameters() if p.requires_grad], lr=3e-3)
+    optimiser = torch.optim.Adam([p for p in learner.module.parameters() if p.requires_grad], lr=1e-2)
     generator = torch.Generator().manual_seed(15)
 
     def batch(rows: int) -> torch.Tensor:

@@ -126,19 +126,25 @@ def _distance_slopes(operator: Operator) -> Tensor | None:
 
 
 def _absolute(ours: Operator, reference: Operator) -> str | None:
-    """The same query and key everywhere: weights relative to the own one may depend on distance only."""
-    got, wanted = _drift(ours), _drift(reference)
-    if got is None or wanted is None or wanted > 1e-6 or got < 1e-4:
+    """The same query and key everywhere: then only positions tell one weight from another."""
+    got, wanted = _by_distance(ours), _by_distance(reference)
+    if got is None or wanted is None:
         return None
-    return (
-        "log-weights depend on absolute positions, and the reference's on distances only: as when "
-        "only queries, "
-        "or only keys, are rotated"
-    )
+    if _drift(got) > 1e-4 and _drift(wanted) < 1e-6:
+        return (
+            "log-weights depend on absolute positions, and the reference's on distances only: as when only keys "
+            "are rotated"
+        )
+    if got.abs().max() < 1e-6 and wanted.abs().max() > 1e-4:
+        return (
+            "with the same query and key everywhere, distance changes nothing, and it does for the reference: as "
+            "when only queries are rotated, or positions are missing"
+        )
+    return None
 
 
-def _drift(operator: Operator) -> float | None:
-    """How much the log-weights along one diagonal differ, beside those on the main one."""
+def _by_distance(operator: Operator) -> Tensor | None:
+    """(B, H, T-1): each position's log-weight on the one before it, relative to that on itself."""
     inputs = operator.make(replace(operator.home, T=operator.home.d), seed=21)
     for name in ("q", "k"):
         inputs[name] = inputs[name][..., :1, :].expand_as(inputs[name]).contiguous()
@@ -146,9 +152,13 @@ def _drift(operator: Operator) -> float | None:
         logs = recovered(operator, inputs).log()
     except NoWeights:
         return None
-    own = logs.diagonal(dim1=-2, dim2=-1)
-    before = logs.diagonal(offset=-1, dim1=-2, dim2=-1) - own[..., 1:]
-    return (before - before[..., :1]).abs().max().item() if bool(torch.isfinite(before).all()) else None
+    before = logs.diagonal(offset=-1, dim1=-2, dim2=-1) - logs.diagonal(dim1=-2, dim2=-1)[..., 1:]
+    return before if bool(torch.isfinite(before).all()) else None
+
+
+def _drift(before_BHT: Tensor) -> float:
+    """How much what should depend on the distance alone changes along the sequence."""
+    return (before_BHT - before_BHT[..., :1]).abs().max().item()
 
 
 def _listed(values_H: Tensor) -> str:
