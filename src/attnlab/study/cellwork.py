@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Literal
 
-from attnlab.errors import AttnlabError
 from attnlab.record import RunResult
 from attnlab.spec import fingerprint
 from attnlab.study.curve import Curve
@@ -21,17 +21,34 @@ from attnlab.wholefile import write_json
 
 Tell = Callable[[str, Mapping[str, Any]], None]  # (event, what about it)
 Outcome = Literal["done", "busy", "interrupted"]
+SAVE_SECONDS = 20.0  # between two checkpoints of a run: what a power cut may cost
+
+
+class Wish:
+    """The wish to stop: from Ctrl-C or a request to terminate, so that a run can leave a checkpoint first; or
+    because the process that gave the work is gone, and a new one may soon be at it."""
+
+    def __init__(self) -> None:
+        self._asked = threading.Event()
+        self._parent = os.getppid()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: self._asked.set())
+
+    @property
+    def to_stop(self) -> bool:
+        return self._asked.is_set() or os.getppid() != self._parent
 
 
 class Watcher:
-    """Observes a run for its store: keeps the curve, tells of progress, passes on the wish to stop."""
+    """Observes a run for its store: keeps the curve, tells of progress, says when to save and when to stop."""
 
-    def __init__(self, curve: Curve, tell: Tell, stop: threading.Event) -> None:
-        self.curve, self.tell, self.stop = curve, tell, stop
-        self._parent = os.getppid()
+    def __init__(self, curve: Curve, tell: Tell, wish: Wish, save_seconds: float) -> None:
+        self.curve, self.tell, self.wish, self.save_seconds = curve, tell, wish, save_seconds
+        self._saved = time.monotonic()
 
     def begin(self, step: int) -> None:
         self.curve.begin(step)
+        self._saved = time.monotonic()
 
     def row(self, row: Mapping[str, Any]) -> None:
         self.curve.add(row)
@@ -40,22 +57,27 @@ class Watcher:
     def note(self, text: str) -> None:
         self.tell("note", {"text": text})
 
+    def should_save(self) -> bool:
+        now = time.monotonic()
+        due = now - self._saved >= self.save_seconds
+        self._saved = now if due else self._saved
+        return due
+
     def should_stop(self) -> bool:
-        # A worker whose parent is gone must not go on writing where a new one may already be at work.
-        return self.stop.is_set() or os.getppid() != self._parent
+        return self.wish.to_stop
 
 
 class Workplace:
     """One study's benches, each prepared when first needed and kept."""
 
-    def __init__(self, store: Store, study: Study) -> None:
-        self.store, self.study = store, study
+    def __init__(self, store: Store, study: Study, save_seconds: float = SAVE_SECONDS) -> None:
+        self.store, self.study, self.save_seconds = store, study, save_seconds
 
     @lru_cache(maxsize=4)  # noqa: B019 - a workplace lives as long as its process works on the study
     def bench(self, arm: str) -> Bench:
         return self.study.setup_of(arm).prepare(self.study.base)
 
-    def work_on(self, cell: Cell, tell: Tell, stop: threading.Event) -> Outcome:
+    def work_on(self, cell: Cell, tell: Tell, wish: Wish) -> Outcome:
         """Run a cell to its end, unless it is done, another process has it, or we are asked to stop.
 
         Whatever goes wrong with the run becomes its result: the study goes on without it.
@@ -74,20 +96,12 @@ class Workplace:
                 "fingerprint": fingerprint(setup.plain()),
             }
             write_json(folder / "spec.json", spec)
-            watcher = Watcher(Curve(folder / "metrics.jsonl"), tell, stop)
+            watcher = Watcher(Curve(folder / "metrics.jsonl"), tell, wish, self.save_seconds)
             try:
                 result = self.bench(cell.arm).run(cell.arm, cell.seed, folder, watcher)
             except Interrupted:
                 return "interrupted"
-            except (AttnlabError, ArithmeticError, MemoryError, RuntimeError, TypeError, ValueError) as error:
+            except Exception as error:  # a part of the user's own may raise anything
                 result = RunResult(cell.arm, cell.seed, "failed", reason=describe(error))
             self.store.write_result(result)
             return "done"
-
-
-def stop_on_signals() -> threading.Event:
-    """An event that Ctrl-C or a request to terminate sets, so that a run can leave a checkpoint first."""
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
-    return stop

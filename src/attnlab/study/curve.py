@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from attnlab.errors import StoreError
+from attnlab.wholefile import write_whole
 
 
 class Curve:
@@ -18,17 +20,20 @@ class Curve:
 
     def begin(self, step: int) -> None:
         kept = [row for row in read_curve(self.path) if row["step"] <= step]
-        self._write("w", kept)
+        write_whole(self.path, "".join(_line(row) for row in kept))
 
     def add(self, row: Mapping[str, Any]) -> None:
-        self._write("a", [row])
-
-    def _write(self, mode: str, rows: list[Mapping[str, Any]]) -> None:
         try:
-            with self.path.open(mode, encoding="utf-8") as file:
-                file.writelines(json.dumps(row) + "\n" for row in rows)
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(_line(row))
         except OSError as error:
             raise StoreError(f"{self.path}: cannot be written ({error.strerror})") from None
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    """A row in JSON, which has no word for a number that is none."""
+    finite = {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in row.items()}
+    return json.dumps(finite, allow_nan=False) + "\n"
 
 
 def read_curve(path: Path) -> list[Mapping[str, Any]]:

@@ -1,6 +1,6 @@
 """A worker process: reads cells from standard input, a JSON line each, and tells of them on standard output.
 
-python -m attnlab.study.worker STUDY_DIRECTORY THREADS
+python -m attnlab.study.worker STUDY_DIRECTORY THREADS SAVE_SECONDS
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from attnlab.errors import AttnlabError
-from attnlab.study.cellwork import Workplace, stop_on_signals
+from attnlab.study.cellwork import Wish, Workplace
 from attnlab.study.store import Cell, Store, describe
 
 
@@ -30,12 +30,12 @@ def main() -> int:
         except BrokenPipeError:  # nobody listens any more; the run itself notices that its parent is gone
             return
 
-    directory, threads = Path(sys.argv[1]), int(sys.argv[2])
+    directory, threads, save_seconds = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
     torch.set_num_threads(threads)
-    stop = stop_on_signals()
+    wish = Wish()
     store = Store(directory)
     try:
-        workplace = Workplace(store, store.study())
+        workplace = Workplace(store, store.study(), save_seconds)
     except AttnlabError as error:
         tell("broken", {"reason": describe(error)})
         return error.exit_code
@@ -43,13 +43,11 @@ def main() -> int:
     for line in sys.stdin:
         cell = Cell(**json.loads(line))
         try:
-            tell("ended", {"outcome": workplace.work_on(cell, tell, stop)})
-        except (
-            AttnlabError
-        ) as error:  # the store itself: no run can be blamed, and no other would fare better
+            tell("ended", {"outcome": workplace.work_on(cell, tell, wish)})
+        except AttnlabError as error:  # the store itself: no run is to blame, and no other would fare better
             tell("broken", {"reason": describe(error)})
             return error.exit_code
-        if stop.is_set():
+        if wish.to_stop:
             return 130
     return 0
 

@@ -16,10 +16,12 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from attnlab.errors import WorkError
 from attnlab.record import RunResult
+from attnlab.study.cellwork import SAVE_SECONDS
 from attnlab.study.environment import cores
 from attnlab.study.executors.executor import Listener
 from attnlab.study.store import Cell, Store
@@ -31,8 +33,8 @@ _BUSY_WAIT = 2.0  # seconds before a cell that another process holds is tried ag
 class Local:
     """Worker processes on this machine."""
 
-    def __init__(self, workers: int | None = None) -> None:
-        self.workers = workers
+    def __init__(self, workers: int | None = None, save_seconds: float = SAVE_SECONDS) -> None:
+        self.workers, self.save_seconds = workers, save_seconds
 
     def plan(self, cells: int) -> dict[str, Any]:
         """One worker per core; where there are fewer cells than cores, they share the cores as threads."""
@@ -41,20 +43,20 @@ class Local:
 
     def run(self, store: Store, cells: Sequence[Cell], plan: Mapping[str, Any], listener: Listener) -> None:
         if cells:
-            _Crew(store, cells, int(plan["workers"]), int(plan["threads"]), listener).work()
+            _Crew(store, cells, plan, self.save_seconds, listener).work()
+
+
+Inbox = queue.Queue[tuple["_Worker", dict[str, Any]]]
 
 
 class _Worker:
     """A process and the cell it is at."""
 
-    def __init__(
-        self, store: Store, threads: int, inbox: queue.Queue[tuple[_Worker, dict[str, Any]]]
-    ) -> None:
+    def __init__(self, log: Path, threads: int, arguments: Sequence[str], inbox: Inbox) -> None:
         environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
-        log = store.path / "workers.log"
         with log.open("ab") as errors:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "attnlab.study.worker", str(store.path), str(threads)],
+                [sys.executable, "-m", "attnlab.study.worker", *arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -66,7 +68,7 @@ class _Worker:
         self.cell: Cell | None = None
         threading.Thread(target=self._listen, args=(inbox,), daemon=True).start()
 
-    def _listen(self, inbox: queue.Queue[tuple[_Worker, dict[str, Any]]]) -> None:
+    def _listen(self, inbox: Inbox) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
             inbox.put((self, json.loads(line)))
@@ -90,12 +92,20 @@ class _Crew:
     """Hands out cells until none is left."""
 
     def __init__(
-        self, store: Store, cells: Sequence[Cell], workers: int, threads: int, listener: Listener
+        self,
+        store: Store,
+        cells: Sequence[Cell],
+        plan: Mapping[str, Any],
+        save_seconds: float,
+        listener: Listener,
     ) -> None:
-        self.store, self.threads, self.listener = store, threads, listener
+        self.store, self.listener = store, listener
         self.open = collections.deque(cells)
-        self.size = min(workers, len(cells))
-        self.inbox: queue.Queue[tuple[_Worker, dict[str, Any]]] = queue.Queue()
+        self.size = min(int(plan["workers"]), len(cells))
+        self.threads = int(plan["threads"])
+        self.arguments = [str(store.path), str(self.threads), str(save_seconds)]
+        self.log = store.path / "workers.log"
+        self.inbox: Inbox = queue.Queue()
         self.workers: set[_Worker] = set()
 
     def work(self) -> None:
@@ -110,7 +120,10 @@ class _Crew:
             raise
 
     def _hire(self) -> None:
-        self.workers.add(_Worker(self.store, self.threads, self.inbox))
+        try:
+            self.workers.add(_Worker(self.log, self.threads, self.arguments, self.inbox))
+        except OSError as error:
+            raise WorkError(f"a worker process could not be started: {error}") from None
 
     def _take(self, worker: _Worker, event: dict[str, Any]) -> None:
         kind, cell = event.pop("event"), worker.cell
@@ -139,23 +152,24 @@ class _Crew:
             self.listener.note(f"{cell.arm}, seed {cell.seed}: another process is at it; waiting for it")
             time.sleep(_BUSY_WAIT)
             self.open.append(cell)
-        elif outcome == "done":
+        elif outcome == "interrupted":  # someone asked the worker to stop, and means all of us
+            raise KeyboardInterrupt
+        else:
             self.listener.ended(cell)
 
     def _gone(self, worker: _Worker, code: int) -> None:
         self.workers.discard(worker)
-        if worker.cell is None or code == 0:
-            return
-        cell, worker.cell = worker.cell, None
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
         hint = " (often: out of memory)" if code == -signal.SIGKILL else ""
-        reason = (
-            f"the process that worked on it ended with {how}{hint}; see {self.store.path / 'workers.log'}"
-        )
-        self.store.write_result(RunResult(cell.arm, cell.seed, "failed", reason=reason))
-        self.listener.ended(cell)
-        if self.open:
-            self._hire()
+        cell, worker.cell = worker.cell, None
+        if cell is not None:
+            reason = f"the process that worked on it ended with {how}{hint}; see {self.log}"
+            self.store.write_result(RunResult(cell.arm, cell.seed, "failed", reason=reason))
+            self.listener.ended(cell)
+            if self.open:
+                self._hire()
+        elif self.open:  # it never asked for work, and a new one would not either
+            raise WorkError(f"a worker process ended with {how}{hint} before it began; see {self.log}")
 
     def _stop(self) -> None:
         """Ask every worker to leave a checkpoint; end those that do not."""

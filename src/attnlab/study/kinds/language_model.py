@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
-from attnlab.audit.models import causality, model_from, sane
+from attnlab.audit.models import model_from, sane
+from attnlab.audit.models.causality import causality
 from attnlab.corpus import Corpus, Sotu
 from attnlab.decoding import sample
 from attnlab.evaluation.floors import floors
