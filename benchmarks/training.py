@@ -31,6 +31,9 @@ class _Quiet:
     def begin(self, step: int) -> None: ...
     def row(self, row: object) -> None: ...
     def note(self, text: str) -> None: ...
+    def should_save(self) -> bool:
+        return False
+
     def should_stop(self) -> bool:
         return False
 

@@ -161,8 +161,7 @@ class Part:
         )
 
 
-@functools.cache
-def _adapter(cls: type[Part]) -> TypeAdapter[Any]:
+def _new_adapter(cls: type[Part]) -> TypeAdapter[Any]:
     try:
         return TypeAdapter(cls)
     except (PydanticUserError, NameError) as error:
@@ -170,6 +169,9 @@ def _adapter(cls: type[Part]) -> TypeAdapter[Any]:
         raise RequestError(
             f"the fields of {cls.__qualname__} need types that a declaration can hold: {reason}"
         ) from None
+
+
+_adapter: Callable[[Any], TypeAdapter[Any]] = functools.cache(_new_adapter)
 
 
 def _file_of(cls: type) -> str | None:

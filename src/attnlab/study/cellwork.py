@@ -40,7 +40,7 @@ class Wish:
 
 
 class Watcher:
-    """Observes a run for its store: keeps the curve, tells of progress, says when to save and when to stop."""
+    """Observes a run for its store: keeps the curve, tells of progress, says when to save and to stop."""
 
     def __init__(self, curve: Curve, tell: Tell, wish: Wish, save_seconds: float) -> None:
         self.curve, self.tell, self.wish, self.save_seconds = curve, tell, wish, save_seconds

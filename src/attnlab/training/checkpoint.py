@@ -22,6 +22,7 @@ from attnlab.errors import StoreError
 from attnlab.wholefile import write_whole
 
 _PARAMETER, _OPTIMIZER = "model/", "optimizer/"
+_REMEDY = "remove it to begin that run anew"
 
 
 @dataclass(frozen=True)
@@ -66,27 +67,31 @@ class Checkpoint:
             else:
                 first_name[place] = name
                 distinct[name] = tensor.detach().contiguous()
-        facts = json.dumps({**self.facts, "shared": shared, "sha256": _digest(distinct)})
-        write_whole(path, save(distinct, metadata={"attnlab": facts}))
+        facts = json.dumps({**self.facts, "shared": shared})
+        write_whole(path, save(distinct, metadata={"attnlab": facts, "sha256": _digest(facts, distinct)}))
 
     @classmethod
     def read(cls, path: Path) -> Checkpoint:
         """A checkpoint whose contents are what was written; anything else is a `StoreError`."""
         try:
             with safetensors.safe_open(path, framework="pt") as file:
-                facts = json.loads((file.metadata() or {})["attnlab"])
+                written = file.metadata() or {}
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
-        except (OSError, KeyError, ValueError, safetensors.SafetensorError) as error:
-            raise StoreError(f"{path}: not a readable checkpoint ({error})") from None
-        if _digest(tensors) != facts.pop("sha256"):
-            raise StoreError(f"{path}: damaged: its tensors are not the ones that were written")
+        except (OSError, ValueError, safetensors.SafetensorError) as error:
+            raise StoreError(f"{path}: not a readable checkpoint ({error}); {_REMEDY}") from None
+        text = written.get("attnlab")
+        if text is None:
+            raise StoreError(f"{path}: not a checkpoint of attnlab; {_REMEDY}")
+        if _digest(text, tensors) != written.get("sha256"):
+            raise StoreError(f"{path}: damaged: its contents are not what was written; {_REMEDY}")
+        facts = json.loads(text)
         for name, original in facts.pop("shared").items():
             tensors[name] = tensors[original]
         return cls(tensors, facts)
 
 
-def _digest(tensors: Mapping[str, Tensor]) -> str:
-    digest = hashlib.sha256()
+def _digest(facts: str, tensors: Mapping[str, Tensor]) -> str:
+    digest = hashlib.sha256(facts.encode())
     for name in sorted(tensors):
         digest.update(name.encode())
         digest.update(tensors[name].contiguous().reshape(-1).view(torch.uint8).numpy().data)

@@ -41,6 +41,9 @@ class Observer(Protocol):
     def row(self, row: Row) -> None:
         """A line of the curve: `step` and what was measured there."""
 
+    def should_save(self) -> bool:
+        """Whether to write a checkpoint now, and go on."""
+
     def should_stop(self) -> bool:
         """Whether to write a checkpoint and leave now."""
 
@@ -61,7 +64,6 @@ class Run(Generic[M]):
     seed: int
     evaluate: Callable[[], Row]  # train and dev loss, in evaluation mode
     checkpoint: Path | None = None
-    checkpoint_seconds: float = 20.0
 
 
 @dataclass
@@ -91,6 +93,13 @@ class Progress:
                 f"the loss grew from {self.first_loss:.3g} to {self.mean_loss:.3g} by step {self.step}"
             )
 
+    def evaluated(self, row: Row) -> None:
+        """What was measured after this step; the last update of all may be the one that went wrong."""
+        self.last = dict(row)
+        lost = [name for name, value in row.items() if not math.isfinite(value)]
+        if lost:
+            self.status, self.reason = "diverged", f"the {lost[0]} was {row[lost[0]]} at step {self.step}"
+
 
 def train(run: Run[Any], observer: Observer) -> Progress:
     """Train until the budget is used, the run diverges, or the observer asks to stop (`Interrupted`)."""
@@ -102,7 +111,7 @@ def train(run: Run[Any], observer: Observer) -> Progress:
     evaluate_at = {
         round(run.steps * k / run.training.evaluations) for k in range(1, run.training.evaluations + 1)
     }
-    saved = started = time.perf_counter()
+    started = time.perf_counter()
     before = progress.seconds
     run.model.train()
     while progress.step < run.steps and progress.status == "ok":
@@ -118,7 +127,7 @@ def train(run: Run[Any], observer: Observer) -> Progress:
         if progress.step in evaluate_at and progress.status == "ok":
             # Not training: its time is not counted as such.
             paused = time.perf_counter()
-            progress.last = dict(run.evaluate())
+            progress.evaluated(run.evaluate())
             row |= progress.last
             run.model.train()
             started += time.perf_counter() - paused
@@ -132,9 +141,8 @@ def train(run: Run[Any], observer: Observer) -> Progress:
         if observer.should_stop():
             _save(run, optimizer, progress)
             raise Interrupted
-        if time.perf_counter() - saved > run.checkpoint_seconds:
+        if observer.should_save():
             _save(run, optimizer, progress)
-            saved = time.perf_counter()
     return progress
 
 
