@@ -2,10 +2,29 @@
 
 from __future__ import annotations
 
+import ctypes
+from pathlib import Path
+
 import pytest
 import torch
 
-from attnlab.attention.score.additive import AdditiveScore, additive_by_definition
+from attnlab.attention import compiled
+from attnlab.attention.score import additive_pairs
+from attnlab.attention.score.additive import AdditiveScore
+from attnlab.attention.score.additive_pairs import additive_by_definition
+
+
+@pytest.fixture(params=["kernel", "PyTorch"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """By the compiled kernel, where there is a compiler, and without it."""
+    if request.param == "PyTorch":
+        monkeypatch.setattr(additive_pairs, "kernel", lambda: None)
+    elif not isinstance(compiled.library(SOURCE), ctypes.CDLL):
+        pytest.skip(str(compiled.library(SOURCE)))
+    return str(request.param)
+
+
+SOURCE = Path(additive_pairs.__file__).with_name("additive_kernel.cpp")
 
 
 def scores_and_gradients(function, score: AdditiveScore, q: torch.Tensor, k: torch.Tensor):  # type: ignore[no-untyped-def]
@@ -34,14 +53,59 @@ def test_fast_path_is_the_definition(size: float, T: int, S: int) -> None:
 
 
 @pytest.mark.parametrize("size", [1.0, 19.0, 30.0, 1e4])
-def test_fp32_stays_finite_and_near_the_definition(size: float) -> None:
+@pytest.mark.parametrize(("T", "S", "hidden"), [(20, 20, 8), (1, 37, 5), (33, 64, 16)])
+def test_fp32_is_near_the_definition(size: float, T: int, S: int, hidden: int, way: str) -> None:
+    """In fp32 on both sides of the largest argument, against the definition in fp64 on the same numbers."""
     torch.manual_seed(0)
+    a, c, w = size * torch.randn(2, 2, T, hidden), size * torch.randn(2, 2, S, hidden), torch.randn(hidden)
+    found = []
+    for function, dtype in (
+        (additive_pairs.additive_pairs, torch.float32),
+        (additive_by_definition, torch.float64),
+    ):
+        leaves = [x.to(dtype).requires_grad_() for x in (a, c, w)]
+        scores = function(*leaves)
+        upstream = torch.linspace(-1, 1, scores.numel(), dtype=dtype).view_as(scores)
+        found.append([scores, *torch.autograd.grad((scores * upstream).sum(), leaves)])
+    for mine, exact in zip(*found, strict=True):
+        scale = float(exact.detach().abs().max()) + 1e-6
+        torch.testing.assert_close(mine.double(), exact, rtol=1e-4, atol=1e-5 * scale)
+
+
+def test_without_a_compiler_it_says_that_it_is_slower(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled, "library", lambda source: "there is no C++ compiler")
+    additive_pairs.kernel.cache_clear()
+    try:
+        with pytest.warns(UserWarning, match="slower: there is no C\\+\\+ compiler"):
+            assert additive_pairs.kernel() is None
+    finally:
+        additive_pairs.kernel.cache_clear()
+
+
+def test_a_file_that_does_not_compile_is_a_reason_and_no_crash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    broken = tmp_path / "broken.cpp"
+    broken.write_text("this is no C++")
+    reason = compiled.library(broken)
+    assert isinstance(reason, str)
+    assert "compile" in reason
+
+
+def test_nothing_per_pair_and_hidden_unit_is_kept(way: str) -> None:
+    score = AdditiveScore(16, 16)
+    q, k = torch.randn(2, 1, 2, 200, 16, requires_grad=True)
+    kept: list[int] = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda x: kept.append(x.numel()) or x, lambda x: x):
+        score(q, k)
+    assert max(kept) <= 2 * 200 * 16
+
+
+def test_a_nan_is_not_hidden(way: str) -> None:
     score = AdditiveScore(8, 8)
-    score.init_weights()
-    q, k = size * torch.randn(1, 2, 20, 8), size * torch.randn(1, 2, 20, 8)
-    fast, grads = scores_and_gradients(score, score, q, k)
-    exact = additive_by_definition(
-        score.from_query(q).double(), score.from_key(k).double(), score.out.double()
-    )
-    torch.testing.assert_close(fast.double(), exact, rtol=1e-4, atol=1e-5)
-    assert all(grad.isfinite().all() for grad in grads)
+    q = torch.randn(1, 1, 4, 8)
+    q[0, 0, 2] = float("nan")
+    scores = score(q, torch.randn(1, 1, 5, 8))
+    assert scores[0, 0, 2].isnan().all()
+    assert scores[0, 0, 1].isfinite().all()

@@ -177,7 +177,7 @@ def test_other_families_are_refused_by_name() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # the compiler's own, on its first import
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")  # inside the compiler
 @pytest.mark.parametrize(
     "part",
     [Mixer.resolve({"part": "attention"}), Weigh.resolve("entmax15"), Mixer.resolve("favor")],

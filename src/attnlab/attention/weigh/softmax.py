@@ -20,4 +20,7 @@ class Softmax(Weigh):
     def __call__(self, scores_BHTS: Tensor, visible: Tensor) -> Tensor:
         # The lowest finite number instead of -inf: a row that sees nothing would otherwise be 0/0.
         hidden = torch.finfo(scores_BHTS.dtype).min
-        return scores_BHTS.masked_fill(~visible, hidden).softmax(-1).masked_fill(~visible, 0.0)
+        weights_BHTS = scores_BHTS.masked_fill(~visible, hidden).softmax(-1)
+        if visible.any(-1).all():  # then what is hidden is at zero already, and a copy is saved
+            return weights_BHTS
+        return weights_BHTS.masked_fill(~visible, 0.0)

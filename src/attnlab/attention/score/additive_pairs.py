@@ -1,0 +1,130 @@
+"""w·tanh(a + c) for every pair, and its gradients, without ever holding a number per pair and hidden unit.
+
+By a compiled kernel for fp32 on the CPU; otherwise in PyTorch, some queries at a time.
+
+tanh(a + c) = 1 - 2·r with r = 1 / (1 + e^(2a)·e^(2c)): one exponential per token instead of one tanh per
+pair. Where arguments are so large that the product could overflow, r = σ(-2(a + c)) is taken pair by pair.
+
+Shapes: B batch, H heads, T queries, S keys, h hidden units of the score.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import warnings
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attnlab.attention import compiled
+
+# e^(2·20)·e^(2·20) is still finite in fp32, and tanh(20) is 1 to the last bit of fp64.
+_LARGEST_ARGUMENT = 20.0
+_PAIR_BUFFER = 1 << 21  # elements of (…, t, S, h) held at once: small enough to stay in the cache
+
+
+def additive_by_definition(a_BHTh: Tensor, c_BHSh: Tensor, w_h: Tensor) -> Tensor:
+    """The oracle: w·tanh(a + c) for every pair, with the whole (…, T, S, h) tensor in memory."""
+    return torch.tanh(a_BHTh.unsqueeze(-2) + c_BHSh.unsqueeze(-3)) @ w_h
+
+
+@torch.compiler.disable  # type: ignore[untyped-decorator]  # it has nothing to fuse with
+def additive_pairs(a_BHTh: Tensor, c_BHSh: Tensor, w_h: Tensor) -> Tensor:
+    """(B, H, T, S): the scores of all pairs, computed in fp32 at least."""
+    kept_as = a_BHTh.dtype
+    a, c, w = (x.to(torch.promote_types(kept_as, torch.float32)) for x in (a_BHTh, c_BHSh, w_h))
+    large = bool(max(a.detach().abs().max(), c.detach().abs().max()) > _LARGEST_ARGUMENT)
+    compilable = a.dtype == torch.float32 and a.device.type == "cpu"
+    function: type[torch.autograd.Function] = _Compiled if compilable and kernel() else _InPyTorch
+    scores: Tensor = function.apply(a, c, w, large)
+    return scores.to(kept_as)
+
+
+@cache
+def kernel() -> ctypes.CDLL | None:
+    """The compiled kernel; None, said once, where it cannot be had."""
+    made = compiled.library(Path(__file__).with_name("additive_kernel.cpp"))
+    if isinstance(made, str):
+        warnings.warn(f"additive attention runs in PyTorch, some three times slower: {made}", stacklevel=2)
+        return None
+    pointer, number = ctypes.c_void_p, ctypes.c_int64
+    made.additive_forward.argtypes = [pointer] * 4 + [number] * 6
+    made.additive_backward.argtypes = [pointer] * 6 + [number] * 6
+    return made
+
+
+class _Compiled(torch.autograd.Function):
+    """By the kernel; c is laid out so that keys are beside one another."""
+
+    @staticmethod
+    def forward(ctx: Any, a_BHTh: Tensor, c_BHSh: Tensor, w_h: Tensor, large: bool) -> Tensor:
+        ctx.large = large
+        a, c, w = (2 * a_BHTh).contiguous(), (2 * c_BHSh).mT.contiguous(), w_h.contiguous()
+        a, c = (a, c) if large else (a.exp_(), c.exp_())
+        ctx.save_for_backward(a, c, w)
+        scores = a.new_empty(*a.shape[:-1], c.shape[-1])
+        _call("additive_forward", [a, c, w, scores], _sizes(a, c), large)
+        return scores
+
+    @staticmethod
+    def backward(ctx: Any, grad_BHTS: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        a, c, w = ctx.saved_tensors
+        grad = grad_BHTS.contiguous()
+        grad_a, grad_c = torch.empty_like(a), torch.zeros_like(c)
+        grad_w = w.new_zeros(torch.get_num_threads(), len(w))
+        _call("additive_backward", [grad, a, c, grad_a, grad_c, grad_w], _sizes(a, c), ctx.large)
+        factor = 4 * w
+        return grad_a.mul_(factor), grad_c.mT * factor, grad_w.sum(0), None
+
+
+def _sizes(a_BHTh: Tensor, c_BHhS: Tensor) -> list[int]:
+    T, h = a_BHTh.shape[-2:]
+    return [a_BHTh.numel() // (T * h), T, c_BHhS.shape[-1], h]
+
+
+def _call(name: str, tensors: list[Tensor], sizes: list[int], large: bool) -> None:
+    arguments = [tensor.data_ptr() for tensor in tensors]
+    getattr(kernel(), name)(*arguments, *sizes, int(large), torch.get_num_threads())
+
+
+class _InPyTorch(torch.autograd.Function):
+    """The same in any precision, on any device."""
+
+    @staticmethod
+    def forward(ctx: Any, a_BHTh: Tensor, c_BHSh: Tensor, w_h: Tensor, large: bool) -> Tensor:
+        ctx.large = large
+        ctx.save_for_backward(a_BHTh, c_BHSh, w_h)
+        chunks = [w_h.sum() - 2 * (r_BHtSh @ w_h) for r_BHtSh in _reciprocals(a_BHTh, c_BHSh, large)]
+        return torch.cat(chunks, dim=-2)
+
+    @staticmethod
+    def backward(ctx: Any, grad_BHTS: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        a_BHTh, c_BHSh, w_h = ctx.saved_tensors
+        grad_a, grad_c, grad_w = [], torch.zeros_like(c_BHSh), torch.zeros_like(w_h)
+        start = 0
+        for r_BHtSh in _reciprocals(a_BHTh, c_BHSh, ctx.large):
+            g_BHtS = grad_BHTS[..., start : start + r_BHtSh.shape[-3], :]
+            start += r_BHtSh.shape[-3]
+            grad_w += g_BHtS.sum() - 2 * (g_BHtS.reshape(1, -1) @ r_BHtSh.reshape(-1, w_h.numel())).view(-1)
+            # d tanh = 1 - tanh² = 4·r·(1 - r)
+            slope_BHtSh = torch.addcmul(r_BHtSh, r_BHtSh, r_BHtSh, value=-1).mul_(g_BHtS.unsqueeze(-1))
+            grad_a.append(slope_BHtSh.sum(-2))
+            grad_c += slope_BHtSh.sum(-3)
+        factor = 4 * w_h
+        return torch.cat(grad_a, dim=-2) * factor, grad_c * factor, grad_w, None
+
+
+def _reciprocals(a_BHTh: Tensor, c_BHSh: Tensor, large: bool) -> Iterator[Tensor]:
+    """r, some queries at a time."""
+    some = max(1, _PAIR_BUFFER // max(1, c_BHSh.numel()))
+    if large:
+        for a in a_BHTh.split(some, dim=-2):
+            yield (a.unsqueeze(-2) + c_BHSh.unsqueeze(-3)).mul_(-2).sigmoid_()
+    else:
+        ec_BHSh = (2 * c_BHSh).exp()
+        for ea in (2 * a_BHTh).exp().split(some, dim=-2):
+            yield (ea.unsqueeze(-2) * ec_BHSh.unsqueeze(-3)).add_(1).reciprocal_()
