@@ -150,10 +150,10 @@ class _Curves:
                 axis=alt.Axis(title=label(self.quantity), tickCount=6),
                 scale=alt.Scale(zero=False),
             ),
-            "color": self._by_arm(alt.Color, [look.colour for look in self.looks.values()]),
+            "color": self._by_arm(frame, alt.Color, [look.colour for look in self.looks.values()]),
             "description": "told:N",
         }
-        dashes = self._by_arm(alt.StrokeDash, [list(look.dash) for look in self.looks.values()])
+        dashes = self._by_arm(frame, alt.StrokeDash, [list(look.dash) for look in self.looks.values()])
 
         def shown(data: Sequence[Datum]) -> alt.Chart:
             return alt.Chart(frame.data([datum for datum in data if datum["step"] >= first]))
@@ -168,8 +168,12 @@ class _Curves:
             layers.append(cross.encode(**place))
         return alt.layer(*layers).properties(width=width, height=height)
 
-    def _by_arm(self, channel: Any, values: Sequence[Any]) -> Any:
-        legend = alt.Legend(symbolType="stroke", symbolSize=400, symbolOpacity=1, symbolStrokeWidth=2)
+    def _by_arm(self, frame: Frame, channel: Any, values: Sequence[Any]) -> Any:
+        longest = max(map(len, self.looks))
+        columns = (2 if longest <= 14 else 1) if frame.narrow else len(self.looks) if longest <= 20 else 3
+        legend = alt.Legend(
+            columns=columns, symbolType="stroke", symbolSize=400, symbolOpacity=1, symbolStrokeWidth=2
+        )
         return channel("arm:N", scale=alt.Scale(domain=list(self.looks), range=list(values)), legend=legend)
 
     # ---- many arms: a panel each, the baseline behind it ---------------------------------------------------

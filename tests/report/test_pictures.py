@@ -1,0 +1,124 @@
+"""The pictures show the runs' numbers, each where it belongs, and nothing else."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from attnlab.report.logs import read_log, series, thinned
+from attnlab.report.pictures import palette
+from attnlab.report.pictures.cost import cost_picture
+from attnlab.report.pictures.curves import curve_pictures
+from attnlab.report.pictures.effects import effects_picture
+from attnlab.report.pictures.floors import floors_picture
+from attnlab.report.pictures.picture import Picture
+from attnlab.report.reading import read
+from report.synthetic_study import BARE, DIVERGED, HUGE, INVALID, NORMAL, NOT_BEGUN, ONE_SEED
+
+
+def rows(picture: Picture) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(picture.csv)))
+
+
+def told(svg: str, start: str) -> list[str]:
+    return [label for label in re.findall(r'aria-label="([^"]*)"', svg) if label.startswith(start)]
+
+
+def test_effects_are_the_verdicts_and_the_paired_differences(tmp_path: Path) -> None:
+    directory = NORMAL.write(tmp_path / "study")
+    results = json.loads((directory / "results.json").read_text())
+    picture = effects_picture(read(directory))
+    assert picture is not None
+    shown = rows(picture)
+    for verdict in results["verdicts"]:
+        row = next(r for r in shown if r["arm"] == verdict["arm"] and not r["seed"])
+        assert [float(row[k]) for k in ("difference", "low", "high")] == [verdict["effect"], *verdict["ci"]]
+    base, additive = ({r["seed"]: r["metrics"]["test_loss"] for r in a["runs"]} for a in results["arms"][:2])
+    seeds = {int(r["seed"]): float(r["difference"]) for r in shown if r["arm"] == "additive" and r["seed"]}
+    assert seeds == pytest.approx({seed: additive[seed] - base[seed] for seed in base})
+
+
+def test_an_invalid_arm_is_hatched_and_has_no_place_on_the_scale(tmp_path: Path) -> None:
+    picture = effects_picture(read(INVALID.write(tmp_path / "study")))
+    assert picture is not None
+    assert picture.wide.count('fill="url(#hatch-') == 1
+    assert told(picture.wide, "after, naive") == ["after, naive: invalid"]
+    assert [r["difference"] for r in rows(picture) if r["arm"] == "after, naive"] == [""]
+
+
+def test_an_interval_without_ends_goes_to_the_edges(tmp_path: Path) -> None:
+    picture = effects_picture(read(ONE_SEED.write(tmp_path / "study")))
+    assert picture is not None
+    assert "goes on" in picture.caption
+    assert all("not bounded" in label for label in told(picture.wide, "additive: undecided"))
+
+
+def test_many_arms_have_a_panel_each_with_only_their_own_seeds(tmp_path: Path) -> None:
+    picture = curve_pictures(read(HUGE.write(tmp_path / "study")))[0]
+    for arm in HUGE.arms:
+        assert len(told(picture.wide, f"{arm.name}, seed")) == HUGE.seeds
+    behind = len(HUGE.arms) * HUGE.seeds  # the baseline's seeds, grey, in every panel
+    assert len(re.findall(rf'<path[^>]*stroke="{palette.NOISE}"', picture.wide)) == behind
+    assert picture.wide.count('stroke="#0072b2"') == behind
+
+
+def test_a_curve_ends_where_its_run_did_and_says_so(tmp_path: Path) -> None:
+    directory = DIVERGED.write(tmp_path / "study")
+    pictures = {picture.key: picture for picture in curve_pictures(read(directory))}
+    assert "A cross marks where a run diverged." in pictures["curve-loss"].caption
+    assert told(pictures["curve-loss"].wide, "additive, seed 1, diverged after step 130")
+
+
+def test_thinning_keeps_means_and_says_how_many() -> None:
+    points = [(float(i), float(i * i)) for i in range(10)]
+    assert thinned(points, 10) == (points, 1)
+    kept, each = thinned(points, 4)
+    assert each == 3
+    assert kept[0] == (1.0, (0 + 1 + 4) / 3)
+    assert kept[-1] == (9.0, 81.0)
+    assert thinned([], 4) == ([], 1)
+
+
+def test_a_log_cut_off_by_a_kill_is_read_to_its_last_whole_line(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    path.write_text('{"step": 1, "loss": 3.0}\n{"step": 2, "loss": NaN}\n{"step": 1, "loss": 2.5}\n{"st')
+    assert series(read_log(path), "loss") == [(1.0, 2.5)]
+
+
+def test_small_figures_in_words_keep_their_digits(tmp_path: Path) -> None:
+    """Geometry is rounded to a hundredth of a pixel; what is said must not be."""
+    picture = effects_picture(read(INVALID.write(tmp_path / "study")))
+    assert picture is not None
+    noise = next(float(row["noise"]) for row in rows(picture))
+    assert f"±{noise:.2g}" in picture.wide
+
+
+def test_pictures_without_their_numbers_are_not_made(tmp_path: Path) -> None:
+    bare = read(BARE.write(tmp_path / "bare"))
+    assert floors_picture(bare) is None
+    empty = read(NOT_BEGUN.write(tmp_path / "empty"))
+    assert effects_picture(empty) is cost_picture(empty) is None
+    assert curve_pictures(empty) == []
+
+
+def test_every_colour_has_a_counterpart_for_the_dark(tmp_path: Path) -> None:
+    study = read(NORMAL.write(tmp_path / "study"))
+    for picture in (
+        effects_picture(study),
+        cost_picture(study),
+        floors_picture(study),
+        *curve_pictures(study),
+    ):
+        assert picture is not None
+        used = set(re.findall(r'(?:fill|stroke)="(#[0-9a-fA-F]+)"', picture.wide + picture.narrow))
+        assert used <= set(palette.DARK)
+
+
+def test_no_two_arms_look_alike() -> None:
+    looks = [palette.look(place) for place in range(36)]
+    assert len({(look.colour, look.dash) for look in looks}) == 36
