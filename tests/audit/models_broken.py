@@ -16,7 +16,7 @@ VOCABULARY, WIDTH, CONTEXT = 24, 32, 48
 
 
 class TinyLM(nn.Module):
-    """Two heads, two layers, learned positions, masks, a cache and a loss, in the conventions of transformers."""
+    """Two layers, learned positions, masks, a cache and a loss, in the conventions of transformers."""
 
     def __init__(self, fault: str = "") -> None:
         super().__init__()
@@ -37,7 +37,13 @@ class TinyLM(nn.Module):
         self.calls = 0
 
     def forward(
-        self, input_ids, attention_mask=None, position_ids=None, past_key_values=None, use_cache=False, labels=None
+        self,
+        input_ids,
+        attention_mask=None,
+        position_ids=None,
+        past_key_values=None,
+        use_cache=False,
+        labels=None,
     ):
         past = past_key_values
         before = past[0][0].shape[2] if past else 0
@@ -77,7 +83,9 @@ class TinyLM(nn.Module):
 
     def _attend(self, layer, x, mask, past):
         B, T, _ = x.shape
-        q, k, v = (y.view(B, T, 2, -1).transpose(1, 2) for y in self.mixes[layer](self.norms[layer](x)).chunk(3, -1))
+        q, k, v = (
+            y.view(B, T, 2, -1).transpose(1, 2) for y in self.mixes[layer](self.norms[layer](x)).chunk(3, -1)
+        )
         if past is not None:
             k, v = torch.cat([past[0], k], 2), torch.cat([past[1], v], 2)
         S = k.shape[2]
@@ -89,14 +97,15 @@ class TinyLM(nn.Module):
         if self.fault == "cached pieces see themselves" and past is not None:
             seen = torch.ones_like(seen)
         real = mask[:, None, None, :].bool() if self.fault != "padding attended to" else torch.tensor(True)
-        if self.fault == "mask given, order forgotten" and mask.requires_grad is False and self._was_given(mask):
+        if (
+            self.fault == "mask given, order forgotten"
+            and mask.requires_grad is False
+            and self._was_given(mask)
+        ):
             seen = torch.ones_like(seen)
         scores = (q @ k.mT / math.sqrt(q.shape[-1])).masked_fill(~(seen & real), torch.finfo(x.dtype).min)
         mixed = (scores.softmax(-1) @ v).transpose(1, 2).reshape(B, T, -1)
         return self.merges[layer](mixed), (k, v)
-
-    def _was_given(self, mask):
-        return bool((mask == 0).any())
 
     def _mixed_over_rows(self, x):
         if self.fault == "batch norm":

@@ -1,4 +1,4 @@
-"""Planted leaks and other faults, each tiny. `LEAKS` must fail `causality`; `FAULTS` name the check to fail."""
+"""Planted leaks and other faults, each tiny. `LEAKS` must fail `causality`, `FAULTS` the check they name."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def open_at_one_length_only(q, k, v, *, causal=True):
 def open_in_the_last_block(q, k, v, *, causal=True, block=64):
     T = q.shape[-2]
     seen = visible(q)
-    if T % block and T > block:
+    if T % block and block < T:
         seen = seen.clone()
         seen[T - T % block :, T - T % block :] = True
     return masked(scaled(q, k), seen).softmax(-1) @ v
@@ -142,9 +142,12 @@ def detached_statistics(q, k, v, *, causal=True):
 def top_k_of_the_row(q, k, v, *, causal=True):
     scores = scaled(q, k)
     least = scores.topk(min(4, scores.shape[-1]), -1).values[..., -1:]
-    return masked(scores, ((scores >= least) | torch.eye(q.shape[-2], dtype=torch.bool)) & visible(q)).softmax(
-        -1
-    ) @ v
+    return (
+        masked(scores, ((scores >= least) | torch.eye(q.shape[-2], dtype=torch.bool)) & visible(q)).softmax(
+            -1
+        )
+        @ v
+    )
 
 
 @leak

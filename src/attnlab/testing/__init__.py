@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-_WHERE = {"Case": "parts", "cases_for": "parts"}
+_WHERE = {"Case": "parts", "cases_for": "parts", "assert_sound": "audits"}
 
 
 def __getattr__(name: str) -> object:

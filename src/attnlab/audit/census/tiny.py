@@ -38,6 +38,7 @@ _LARGEST: tuple[tuple[re.Pattern[str], int], ...] = tuple(
         (r"n_shared_experts|num_shared_experts", 1),
         (r"experts", 4),
         (r"image_size", 56),
+        (r"chunk_size", 16),  # chunks are filled up to this length, and their cost grows with its square
     )
 )
 

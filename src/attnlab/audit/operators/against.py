@@ -132,13 +132,13 @@ def _absolute(ours: Operator, reference: Operator) -> str | None:
         return None
     if _drift(got) > 1e-4 and _drift(wanted) < 1e-6:
         return (
-            "log-weights depend on absolute positions, and the reference's on distances only: as when only keys "
-            "are rotated"
+            "log-weights depend on absolute positions, and the reference's on distances only: as when "
+            "only keys are rotated"
         )
     if got.abs().max() < 1e-6 and wanted.abs().max() > 1e-4:
         return (
-            "with the same query and key everywhere, distance changes nothing, and it does for the reference: as "
-            "when only queries are rotated, or positions are missing"
+            "with the same query and key everywhere, distance changes nothing, and it does for the "
+            "reference: as when only queries are rotated, or positions are missing"
         )
     return None
 
