@@ -67,6 +67,13 @@ def test_many_arms_have_a_panel_each_with_only_their_own_seeds(tmp_path: Path) -
     assert picture.wide.count('stroke="#0072b2"') == behind
 
 
+def test_an_invalid_arm_is_called_so_among_the_curves(tmp_path: Path) -> None:
+    for picture in curve_pictures(read(INVALID.write(tmp_path / "study"))):
+        for drawn in (picture.wide, picture.narrow):
+            assert drawn.count(">after, naive (invalid)<") == 1
+            assert drawn.count(">after, renormalised<") == 1
+
+
 def test_a_curve_ends_where_its_run_did_and_says_so(tmp_path: Path) -> None:
     directory = DIVERGED.write(tmp_path / "study")
     pictures = {picture.key: picture for picture in curve_pictures(read(directory))}

@@ -8,7 +8,7 @@ from attnlab.report.numbers import Spread
 _SPLITS = {"train": "train", "dev": "dev", "test": "test"}
 _KNOWN = {
     "last_batch_loss": "last training loss",
-    "peak_memory_mb": "peak memory",
+    "peak_memory_mb": "peak memory, MB",
     "prefix_perplexity": "prefix-only perplexity",
     "ordinary_perplexity": "ordinary perplexity",
     "bits_per_byte": "bits per byte",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -69,8 +70,9 @@ class _Curves:
             last = f"{numbers.plain(points[-1][1])} at step {numbers.count(points[-1][0])}"
             told = f"{arm}, seed {seed}: {last}"
             self.data += [{"arm": arm, "seed": seed, "step": s, quantity: v, "told": told} for s, v in kept]
+        self.invalid = [arm.name for arm in study.arms if not arm.ranked]
         self.looks = {
-            arm.name: palette.look(place)
+            arm.name: palette.look(place) if arm.ranked else palette.INVALID
             for place, arm in enumerate(study.arms)
             if any(arm.name == name for name, _ in lines)
         }
@@ -172,9 +174,19 @@ class _Curves:
         longest = max(map(len, self.looks))
         columns = (2 if longest <= 14 else 1) if frame.narrow else len(self.looks) if longest <= 20 else 3
         legend = alt.Legend(
-            columns=columns, symbolType="stroke", symbolSize=400, symbolOpacity=1, symbolStrokeWidth=2
+            columns=columns,
+            symbolType="stroke",
+            labelExpr=self._marked(),
+            symbolSize=400,
+            symbolOpacity=1,
+            symbolStrokeWidth=2,
         )
         return channel("arm:N", scale=alt.Scale(domain=list(self.looks), range=list(values)), legend=legend)
+
+    def _marked(self) -> str:
+        """An arm's name for a legend or a heading, with the word that an invalid one is never without."""
+        invalid = f"indexof({json.dumps(self.invalid)}, datum.value) >= 0"
+        return f"{invalid} ? datum.label + ' (invalid)' : datum.label"
 
     # ---- many arms: a panel each, the baseline behind it ---------------------------------------------------
 
@@ -217,5 +229,5 @@ class _Curves:
             )
         data = frame.data(shown)
         panels = alt.layer(*layers).properties(width=width, height=110)
-        split = alt.Facet("arm:N", sort=list(self.looks))
+        split = alt.Facet("arm:N", sort=list(self.looks), header=alt.Header(labelExpr=self._marked()))
         return panels.facet(facet=split, columns=columns, spacing=14, data=data)

@@ -30,7 +30,7 @@ def effects_picture(study: Studied) -> Picture | None:
     return picture("effects", drawing.title, caption, drawing.label(), drawing.draw, drawing.numbers())
 
 
-FAR = 4  # times the largest difference or margin: how far an interval is followed
+FAR = 10  # times the largest difference or margin: how far an interval is followed
 _SIGNED = "datum.value === 0 ? '0' : format(datum.value, '+~g')"
 
 

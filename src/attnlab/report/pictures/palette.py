@@ -43,6 +43,9 @@ class Look:
     shape: str
 
 
+INVALID = Look(NOISE, (1, 3), "cross")  # its figures do not belong beside the others'
+
+
 def look(place: int) -> Look:
     """The look of the arm at a place in the study; no two of the first 36 share colour and dash."""
     colours = len(_SERIES)
