@@ -91,7 +91,7 @@ class AttentionLayer(MixerLayer):
     def mix(self, x_ND: Tensor, layout: Layout, position: PositionScheme, state: State | None) -> Tensor:
         """(B, H, T, d): for every head and query, the values as its weights mix them."""
         q_BHTd, k_BGSd, v_BGSd, keys = self._project(x_ND, layout, position, state)
-        k_BHSd, v_BHSd = _share_heads(k_BGSd, q_BHTd), _share_heads(v_BGSd, q_BHTd)
+        k_BHSd, v_BHSd = share_heads(k_BGSd, q_BHTd), share_heads(v_BGSd, q_BHTd)
         if self.fused:
             return self._fused(q_BHTd, k_BHSd, v_BHSd, layout, position, keys)
         weights_BHTS = self._weigh(q_BHTd, k_BHSd, layout, position, keys)
@@ -102,7 +102,7 @@ class AttentionLayer(MixerLayer):
 
     def weights(self, x_ND: Tensor, layout: Layout, position: PositionScheme) -> Tensor:
         q_BHTd, k_BGSd, _, keys = self._project(x_ND, layout, position, None)
-        return self._weigh(q_BHTd, _share_heads(k_BGSd, q_BHTd), layout, position, keys)
+        return self._weigh(q_BHTd, share_heads(k_BGSd, q_BHTd), layout, position, keys)
 
     def _heads(self, x_ND: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """q_NHd, k_NGd and v_NGd."""
@@ -130,14 +130,7 @@ class AttentionLayer(MixerLayer):
         seen = self.parts.mask.visible(layout.positions_T, keys.positions_S)
         # Padding is never a key: it is hidden before the weighing, wherever the mask itself stands.
         real = torch.ones_like(seen) if keys.real_BS is None else keys.real_BS[:, None, None, :]
-        if self.parts.masks_first:
-            return self.weigh(scores_BHTS, seen & real)
-        weights_BHTS = self.weigh(scores_BHTS, real) * seen
-        if self.parts.mask.where == "after":
-            return weights_BHTS
-        total_BHT1 = weights_BHTS.sum(-1, keepdim=True)
-        # A row with next to nothing left takes nothing: blown up to one, it would be rounding errors.
-        return (weights_BHTS / total_BHT1.clamp_min(_NOTHING)).masked_fill(total_BHT1 < _NOTHING, 0.0)
+        return weigh_masked(self.parts, self.weigh, scores_BHTS, seen, real)
 
     def _fused(
         self,
@@ -148,27 +141,14 @@ class AttentionLayer(MixerLayer):
         position: PositionScheme,
         keys: _Keys,
     ) -> Tensor:
-        q_BHTd, k_BHSd = self.as_dot(q_BHTd, k_BHSd)
-        width = v_BHSd.shape[-1]
-        q_BHTd, k_BHSd, v_BHSd = _of_one_width(q_BHTd, k_BHSd, v_BHSd)
         bias_HTS = _bias(position, layout, keys, q_BHTd)
-        one_more = self.parts.weigh.adds_a_key
         # Where the mask is exactly causal, the kernel knows it by itself.
-        plain_causal = isinstance(self.parts.mask, Causal) and bias_HTS is None and not one_more
-        plain_causal = plain_causal and q_BHTd.shape[2] == k_BHSd.shape[2]
+        plain_causal = isinstance(self.parts.mask, Causal) and bias_HTS is None
+        plain_causal = plain_causal and q_BHTd.shape[2] == k_BHSd.shape[2] and not self.parts.weigh.adds_a_key
         mask_BHTS = None if plain_causal else self._mask(layout, keys, bias_HTS, q_BHTd.dtype)
-        if one_more:
-            k_BHSd, v_BHSd = F.pad(k_BHSd, (0, 0, 0, 1)), F.pad(v_BHSd, (0, 0, 0, 1))
-        mixed_BHTd = F.scaled_dot_product_attention(
-            q_BHTd,
-            k_BHSd,
-            v_BHSd,
-            attn_mask=mask_BHTS,
-            dropout_p=self.dropout if self.training else 0.0,
-            is_causal=plain_causal,
-            scale=self.scale,
-        )
-        return mixed_BHTd[..., :width]
+        q_BHTd, k_BHSd = self.as_dot(q_BHTd, k_BHSd)
+        dropout = self.dropout if self.training else 0.0
+        return attend_fused(self.parts, self.scale, q_BHTd, k_BHSd, v_BHSd, mask_BHTS, dropout)
 
     def _mask(self, layout: Layout, keys: _Keys, bias_HTS: Tensor | None, dtype: torch.dtype) -> Tensor:
         """(B or 1, H or 1, T, S) to add to the scores. Numbers, since the kernel is several times slower with
@@ -179,9 +159,48 @@ class AttentionLayer(MixerLayer):
             allowed = allowed & keys.real_BS[:, None, None, :]
         shown = bias_HTS.to(dtype) if bias_HTS is not None else torch.zeros((), dtype=dtype)
         mask = torch.where(allowed, shown, float("-inf"))
-        if self.parts.weigh.adds_a_key:
-            mask = F.pad(mask, (0, 1))
         return mask[(None,) * (4 - mask.dim())]
+
+
+def attend_fused(
+    parts: Attention,
+    scale: float | None,
+    q_BHTd: Tensor,
+    k_BHSd: Tensor,
+    v_BHSd: Tensor,
+    mask_BHTS: Tensor | None,
+    dropout: float,
+) -> Tensor:
+    """PyTorch's kernel, over q and k whose dot product is the score; without a mask it is causal."""
+    width = v_BHSd.shape[-1]
+    q_BHTd, k_BHSd, v_BHSd = _of_one_width(q_BHTd, k_BHSd, v_BHSd)
+    if parts.weigh.adds_a_key and mask_BHTS is not None:
+        k_BHSd, v_BHSd = F.pad(k_BHSd, (0, 0, 0, 1)), F.pad(v_BHSd, (0, 0, 0, 1))
+        mask_BHTS = F.pad(mask_BHTS, (0, 1))
+    mixed_BHTd = F.scaled_dot_product_attention(
+        q_BHTd,
+        k_BHSd,
+        v_BHSd,
+        attn_mask=mask_BHTS,
+        dropout_p=dropout,
+        is_causal=mask_BHTS is None,
+        scale=scale,
+    )
+    return mixed_BHTd[..., :width]
+
+
+def weigh_masked(
+    parts: Attention, weigh: WeighFunction, scores_BHTS: Tensor, seen: Tensor, real: Tensor
+) -> Tensor:
+    """Weights, with what the mask hides taken away when it says; what is not `real` is never weighed."""
+    if parts.masks_first:
+        return weigh(scores_BHTS, seen & real)
+    weights_BHTS = weigh(scores_BHTS, real) * seen
+    if parts.mask.where == "after":
+        return weights_BHTS
+    total_BHT1 = weights_BHTS.sum(-1, keepdim=True)
+    # A row with next to nothing left takes nothing: blown up to one, it would be rounding errors.
+    return (weights_BHTS / total_BHT1.clamp_min(_NOTHING)).masked_fill(total_BHT1 < _NOTHING, 0.0)
 
 
 @dataclass(frozen=True)
@@ -224,7 +243,7 @@ def _room_for(buffer: Tensor | None, new_BGTd: Tensor, length: int) -> Tensor:
     return larger
 
 
-def _share_heads(x_BGSd: Tensor, q_BHTd: Tensor) -> Tensor:
+def share_heads(x_BGSd: Tensor, q_BHTd: Tensor) -> Tensor:
     """Every key/value head serves a group of query heads."""
     group = q_BHTd.shape[1] // x_BGSd.shape[1]
     return x_BGSd if group == 1 else x_BGSd.repeat_interleave(group, dim=1)

@@ -1,0 +1,1 @@
+"""Pretrained models: other attention put into them, and how much of them to tune."""
