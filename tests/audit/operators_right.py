@@ -44,6 +44,11 @@ def fused(q, k, v, *, causal=True):
 
 
 @right
+def flag_of_another_name(q, k, v, is_causal=False):
+    return softmax(q, k, v, causal=is_causal)
+
+
+@right
 def sigmoid(q, k, v, *, causal=True):
     seen = visible(q, causal)
     return (torch.sigmoid(scaled(q, k) - seen.sum(-1, keepdim=True).log()) * seen) @ v

@@ -64,7 +64,7 @@ def operator_of(part: Part, name: str) -> Operator:
                           "mixers are audited")  # fmt: skip
     operator = operator_from(_function_of(part), name)
     hides = part.hides_future if isinstance(part, Mask) else True
-    return replace(operator, claims_causal=hides, takes_causal=not isinstance(part, Mask))
+    return replace(operator, claims_causal=hides, causal_option=None if isinstance(part, Mask) else "causal")
 
 
 def _function_of(part: Part) -> Callable[..., Tensor]:

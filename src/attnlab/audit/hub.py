@@ -105,6 +105,8 @@ def checkpoint(where: str, *, trust_remote_code: bool = False) -> Model:
             ).eval()
     except Exception as error:  # theirs are of many kinds: not found, no such architecture, code of its own
         text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        if "trust_remote_code" in str(error):
+            text = "it brings code of its own, run only with --trust-remote-code (trust_remote_code=True)"
         raise TargetError(f"hf:{where} could not be loaded: {text}") from None
     return _as_model(module, f"hf:{where}")
 

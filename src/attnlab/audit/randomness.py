@@ -2,12 +2,35 @@
 
 from __future__ import annotations
 
+import functools
+import math
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
 import torch
+
+_POOL = 1 << 20
+
+
+@functools.cache
+def _pool() -> torch.Tensor:
+    return torch.randn(_POOL, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+
+
+def normals(shape: Sequence[int], seed: int) -> torch.Tensor:
+    """Normal values in fp64, the same for the same seed: a stretch of one pool that is drawn once.
+
+    An audit needs them by the hundred million, and drawing them anew would take longer than the target does.
+    """
+    size = math.prod(shape)
+    start = (seed * 611_953) % _POOL  # a prime, so that neighbouring seeds begin far apart
+    pool = _pool()
+    stretch = pool[start : start + size]
+    if len(stretch) < size:
+        stretch = torch.cat([stretch, pool.repeat((size - len(stretch)) // _POOL + 1)])[:size]
+    return stretch.reshape(tuple(shape)).clone()
 
 
 def reseed(seed: int = 0) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import queue
@@ -100,7 +101,7 @@ class _Worker:
     def ask(self, name: str) -> Row:
         if self.process is None:
             self._start()
-            if self._answer(SECONDS_TO_START) is None:
+            if not self._answer(SECONDS_TO_START):
                 self.close()
                 return {"class": name, "outcome": "not built", "evidence": "the worker process did not start"}
         assert self.process is not None
@@ -133,7 +134,8 @@ class _Worker:
             self.process.wait()
             for pipe in (self.process.stdin, self.process.stdout):
                 if pipe is not None:
-                    pipe.close()
+                    with contextlib.suppress(OSError):  # what was still to be written goes nowhere
+                        pipe.close()
             self.process = None
 
     def _start(self) -> None:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from attnlab.audit.operators.subject import Inputs
+from attnlab.audit.randomness import normals
 
 LARGE = 30.0  # times the scale of the inputs: where masks that are merely large numbers give way
 HUGE = 300.0  # for inputs that pass through projections first, whose scores grow more slowly
@@ -24,19 +25,19 @@ class Change:
 
     name: str
     magnitude: float
-    values: Callable[[Tensor, Tensor, torch.Generator], Tensor]  # (x, last seen value, generator) -> new x
+    values: Callable[[Tensor, Tensor, int], Tensor]  # (x, last seen value, seed) -> new x
 
 
-def _noise(x: Tensor, generator: torch.Generator) -> Tensor:
-    return torch.randn(x.shape, generator=generator, dtype=torch.float64).to(x.dtype)
+def _noise(x: Tensor, seed: int) -> Tensor:
+    return normals(x.shape, seed).to(x.dtype)
 
 
-FRESH = Change("other values of the same size", 1.0, lambda x, last, g: _noise(x, g))
-LARGER = Change("values thirty times larger", LARGE, lambda x, last, g: LARGE * _noise(x, g))
-ZEROS = Change("zeros", 1.0, lambda x, last, g: torch.zeros_like(x))
+FRESH = Change("other values of the same size", 1.0, lambda x, last, seed: _noise(x, seed))
+LARGER = Change("values thirty times larger", LARGE, lambda x, last, seed: LARGE * _noise(x, seed))
+ZEROS = Change("zeros", 1.0, lambda x, last, seed: torch.zeros_like(x))
 # A leak that compares the next token with this one never shows on random values, which are never equal.
-COPIES = Change("copies of the last visible value", 1.0, lambda x, last, g: last.expand_as(x).clone())
-FLIPPED = Change("their negatives", LARGE, lambda x, last, g: -x)
+COPIES = Change("copies of the last visible value", 1.0, lambda x, last, seed: last.expand_as(x).clone())
+FLIPPED = Change("their negatives", LARGE, lambda x, last, seed: -x)
 
 
 def with_another_future(
@@ -46,9 +47,8 @@ def with_another_future(
     changed = dict(inputs)
     for place, name in enumerate(names):
         x = inputs[name]
-        generator = torch.Generator().manual_seed(1000 * seed + place)
         cut = torch.tensor(cuts).view(-1, *[1] * (x.ndim - 1)).expand(x.shape[0], *[1] * (x.ndim - 1))
         time = torch.arange(x.shape[-2]).view(-1, 1)
         last = x.gather(-2, cut.expand(*x.shape[:-2], 1, x.shape[-1]))
-        changed[name] = torch.where(time > cut, change.values(x, last, generator), x)
+        changed[name] = torch.where(time > cut, change.values(x, last, 5000 + 3 * seed + place), x)
     return changed

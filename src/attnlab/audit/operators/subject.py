@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.audit.operators.mentions import lengths_mentioned
-from attnlab.audit.randomness import reseed
+from attnlab.audit.randomness import normals, reseed
 from attnlab.errors import TargetError
 
 Inputs = dict[str, Tensor]
@@ -43,7 +43,7 @@ class Operator:
     name: str
     function: Callable[..., Any]
     inputs: tuple[str, ...]
-    takes_causal: bool = False
+    causal_option: str | None = None  # how the flag is called, where there is one
     module: nn.Module | None = None
     width: int | None = None  # of the model, where `x` goes in
     home: Sizes = field(default_factory=Sizes)  # sizes at which it is known to run
@@ -54,13 +54,12 @@ class Operator:
 
     def make(self, sizes: Sizes, seed: int, dtype: torch.dtype | None = None) -> Inputs:
         """Inputs of unit scale. The same seed gives the same ones."""
-        generator = torch.Generator().manual_seed(seed)
-        shape = (sizes.B, sizes.H, sizes.T, sizes.d)
+        shape: tuple[int, ...] = (sizes.B, sizes.H, sizes.T, sizes.d)
         if self.inputs == ("x",):
-            shape = (sizes.B, sizes.T, self.width or sizes.H * sizes.d)  # type: ignore[assignment]
+            shape = (sizes.B, sizes.T, self.width or sizes.H * sizes.d)
         return {
-            name: torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype or self.dtype)
-            for name in self.inputs
+            name: normals(shape, 3 * seed + place).to(dtype or self.dtype)
+            for place, name in enumerate(self.inputs)
         }
 
     def __call__(
@@ -75,8 +74,12 @@ class Operator:
         """The output, with no copying and no seeding."""
         if self.module is not None:
             self.module.train(training)
-        options = {"causal": causal} if self.takes_causal else {}
+        options = {self.causal_option: causal} if self.causal_option else {}
         return _tensor_in(self.function(*(inputs[name] for name in self.inputs), **options))
+
+    @property
+    def takes_causal(self) -> bool:
+        return self.causal_option is not None
 
     @property
     def modes(self) -> tuple[bool, ...]:
@@ -110,7 +113,7 @@ def operator_from(target: Callable[..., Any], name: str) -> Operator:
         name=name,
         function=module or target,
         inputs=_inputs_of(module.forward if module is not None else target),
-        takes_causal=_takes(module.forward if module is not None else target, "causal"),
+        causal_option=_flag_of(module.forward if module is not None else target),
         module=module,
         mentioned=lengths_mentioned(target),
     )
@@ -130,12 +133,15 @@ def _inputs_of(function: Callable[..., Any]) -> tuple[str, ...]:
     return ("x",) if needed else ("q", "k", "v")
 
 
-def _takes(function: Callable[..., Any], option: str) -> bool:
+def _flag_of(function: Callable[..., Any]) -> str | None:
+    """The name of the flag that asks for causality: ours, or the one torch uses."""
     try:
         parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):
-        return False
-    return option in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+        return None
+    named = next((name for name in ("causal", "is_causal") if name in parameters), None)
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    return named or ("causal" if takes_any else None)
 
 
 def _first_that_runs(draft: Operator) -> Operator:
