@@ -2,13 +2,15 @@
 
     python benchmarks/transformers_census.py 5.17.0 5.23.0 --out docs/census
 
-Each version is installed without its dependencies into a temporary folder that is put before everything else
-on the path, so that the torch at hand is used by both. The tables are written as `<version>.md`.
+Each version is installed with its own dependencies into a temporary folder that is put before everything else
+on the path. torch is none of them, so both versions run on the torch at hand. The tables are written as
+`<version>.md`.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.metadata
 import os
 import subprocess
 import sys
@@ -28,8 +30,9 @@ def table_of(version: str, out: Path) -> str:
     from attnlab.audit.census import take_census
 
     with tempfile.TemporaryDirectory() as folder:
-        install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", folder]
-        subprocess.run([*install, f"transformers=={version}"], check=True)
+        install = [sys.executable, "-m", "pip", "install", "--quiet", "--target", folder]
+        same_numpy = f"numpy=={importlib.metadata.version('numpy')}"  # the one that torch was tried with
+        subprocess.run([*install, f"transformers=={version}", same_numpy], check=True)
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([folder, str(SOURCE)])}
         listed = subprocess.run(
             [sys.executable, "-c", _LIST], env=environment, check=True, capture_output=True, text=True

@@ -50,6 +50,7 @@ class TinyLM(nn.Module):
         B, T = input_ids.shape
         S = before + T
         mask = torch.ones(B, S, dtype=torch.long) if attention_mask is None else attention_mask
+        self.real_tokens = (input_ids != 0).sum(-1)
         places = self._places(position_ids, mask, before, T)
         x = self.embed(input_ids) + self.places(places)
         x = F.dropout(x, 0.1, self.training or self.fault == "dropout in evaluation")
@@ -73,6 +74,8 @@ class TinyLM(nn.Module):
         S = before + T
         if self.fault == "positions from the mask's total":
             return (torch.arange(before, S) - S + mask.sum(-1, keepdim=True)).clamp_min(0) % CONTEXT
+        if self.fault == "padding guessed from token 0":
+            return (torch.arange(T) + T - self.real_tokens.unsqueeze(1)) % CONTEXT
         if self.fault == "positions counted from the end":
             return (S - 1 - torch.arange(before, S)).expand(mask.shape[0], T)
         if given is not None and self.fault != "position ids ignored":
@@ -130,6 +133,7 @@ BROKEN = {
     "no mask": {"causality"},
     "no mask while training": {"causality"},
     "no mask beyond 16": {"causality"},
+    "padding guessed from token 0": {"causality"},
     "batch norm": {"causality", "batch"},
     "rows averaged": {"batch"},
     "dropout in evaluation": {"determinism"},

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -113,8 +113,11 @@ def _leak_at(model: Model, T: int, training: bool, how: str) -> Leak | None:
     may influence each other (that is another finding)."""
     for cuts in _groups(_cuts(T), per_call=max(2, 2048 // T)):
         tokens_BT = model.tokens(1, T, seed=T).repeat(len(cuts), 1)
-        for seed, copy in ((T + 1, False), (T + 2, True)):
-            other_BT = _with_another_future(model, tokens_BT, cuts, seed, copy)
+        # One token all over: a model may take it for padding, and count what is left.
+        constants = (model.first_token, model.vocabulary - 1) if T == 12 else ()
+        futures: tuple[int | Literal["fresh", "copy"], ...] = ("fresh", "copy", *constants)
+        for future in futures:
+            other_BT = _with_another_future(model, tokens_BT, cuts, future)
             with torch.no_grad():
                 before, after = model(tokens_BT, training=training), model(other_BT, training=training)
             for row, cut in enumerate(cuts):
@@ -166,15 +169,17 @@ def _moved(model: Model, before_TV: Tensor, after_TV: Tensor) -> tuple[int, floa
 
 
 def _with_another_future(
-    model: Model, tokens_BT: Tensor, cuts: Sequence[int], seed: int, copy: bool
+    model: Model, tokens_BT: Tensor, cuts: Sequence[int], future: int | Literal["fresh", "copy"]
 ) -> Tensor:
-    """Other tokens after each row's cut; with `copy`, all of them the row's last visible token."""
-    fresh_BT = model.tokens(tokens_BT.shape[0], tokens_BT.shape[1], seed)
+    """Other tokens after each row's cut: fresh ones, the row's last visible one, or one given token."""
+    fresh_BT = model.tokens(tokens_BT.shape[0], tokens_BT.shape[1], tokens_BT.shape[1] + 1)
     # A fresh token may be the old one by chance; the next one in the vocabulary is not.
     fresh_BT = torch.where(fresh_BT == tokens_BT, _next(model, fresh_BT), fresh_BT)
     cut_B1 = torch.tensor(cuts).unsqueeze(1)
-    if copy:
+    if future == "copy":
         fresh_BT = tokens_BT.gather(1, cut_B1).expand_as(tokens_BT)
+    elif future != "fresh":
+        fresh_BT = torch.full_like(tokens_BT, int(future))
     return torch.where(torch.arange(tokens_BT.shape[1]) > cut_B1, fresh_BT, tokens_BT)
 
 
