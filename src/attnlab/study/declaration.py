@@ -14,7 +14,7 @@ from attnlab.errors import DeclarationError, Problem, RequestError, unknown
 from attnlab.spec import Plain, merge, validate
 from attnlab.study.kind import Setup
 from attnlab.study.kinds import KINDS
-from attnlab.study.study import Study, written_out
+from attnlab.study.study import DEEPEST, Study, written_out
 from attnlab.userfile import load_from_file, splits_into_file_and_name
 
 _HEAD = ("name", "question", "seeds", "metric", "margin", "arms")
@@ -79,7 +79,20 @@ def read_plain(path: Path) -> Plain:
         raise RequestError(f"{path}: not readable as {path.suffix[1:].upper()}: {error}") from None
     if not isinstance(plain, dict) or not all(isinstance(key, str) for key in plain):
         raise RequestError(f"{path}: a study is a table of names and values, not {type(plain).__name__}")
+    if _is_deeper(plain, DEEPEST):
+        raise RequestError(f"{path}: tables within tables, more than {DEEPEST} deep: no study needs that")
     return plain
+
+
+def _is_deeper(plain: Any, most: int) -> bool:
+    """Whether tables and lists are nested deeper than this, or hold themselves, as YAML lets them."""
+    level: dict[int, Any] = {id(plain): plain}
+    for _ in range(most):
+        inner = [
+            v for value in level.values() for v in (value.values() if isinstance(value, dict) else value)
+        ]
+        level = {id(value): value for value in inner if isinstance(value, dict | list)}
+    return bool(level)
 
 
 def study_from_plain(
@@ -98,7 +111,9 @@ def study_from_plain(
     problems += [Problem("", unknown("field", key, valid)) for key in plain if key not in valid]
     if "vary" in plain:
         try:
-            head["arms"] = [*head.get("arms", []), *_varied(plain["vary"], kind)]
+            named = head.get("arms", [])
+            if isinstance(named, list):  # anything else is explained below
+                head["arms"] = [*named, *_varied(plain["vary"], kind)]
         except DeclarationError as error:
             problems += error.problems
     setup: Setup | None = None
@@ -140,7 +155,8 @@ def _arm_name(key: str, value: Any) -> str:
         return value.rsplit(":", 1)[-1]
     if isinstance(value, Mapping):
         fields = [f"{k}={v}" for k, v in value.items() if k != "part"]
-        return " ".join([str(value["part"])] if "part" in value else []) + " ".join(["", *fields]).rstrip()
+        part = [str(value["part"]).rsplit(":", 1)[-1]] if "part" in value else []
+        return " ".join([*part, *fields]) or key
     return f"{key.split('.')[-1]}={value}"
 
 

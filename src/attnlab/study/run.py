@@ -11,14 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attnlab.errors import RequestError
+from attnlab.errors import AttnlabError, RequestError
+from attnlab.record import Check
 from attnlab.spec import fingerprint
 from attnlab.study.declaration import load_study
 from attnlab.study.environment import environment
 from attnlab.study.executors import Executor, Listener, Local, Silent
 from attnlab.study.kind import Bench
 from attnlab.study.results import assemble
-from attnlab.study.store import Cell, Store
+from attnlab.study.store import Cell, Store, describe
 from attnlab.study.study import Study, slug
 from attnlab.userfile import loading
 from attnlab.verdict import Plan
@@ -99,11 +100,12 @@ def run(
 def _run(declared: Study, path: Path, executor: Executor, listener: Listener) -> Results:
     """One look: every cell of the study done, and judged."""
     cells = [Cell(arm.name, seed) for seed in range(declared.seeds) for arm in declared.arms]
-    plan = _kept_plan(path) or executor.plan(len(cells))
+    plan = executor.plan(len(cells), _kept_threads(path))
     header: dict[str, Any] = {"environment": {**environment(), **plan}, "command": _command()}
     store = Store.open_for(declared, path, header)
     listener.stage("preparing")
     bench = declared.setup_of(declared.baseline.name).prepare(declared.base)
+    store.refuse_if_other_text(bench.facts())
     header |= {"corpus": bench.facts(), "floors": _once(path / "floors.json", declared, bench.floors)}
     store.write_header(declared, header)
     listener.stage("auditing")
@@ -127,14 +129,25 @@ def _audit(study: Study, listener: Listener) -> dict[str, Any]:
     """Every arm before its training: how large it is, and whether it is what it claims to be."""
     audits: dict[str, Any] = {}
     for arm in study.arms:
-        bench: Bench = study.setup_of(arm.name).prepare(study.base)
-        total, rows = bench.parameters()
-        checks = [check.plain() for check in bench.audit()]
-        audits[arm.name] = {"parameters": total, "parameter_rows": rows, "checks": checks}
-        failed = [check for check in checks if check["status"] == "fail"]
-        for check in failed:
-            listener.note(f"{arm.name} is invalid: {check['name']}: {check['evidence']}")
+        total, rows, checks = _examined(study.setup_of(arm.name).prepare(study.base))
+        plain = [check.plain() for check in checks]
+        audits[arm.name] = {"parameters": total, "parameter_rows": rows, "checks": plain}
+        for check in checks:
+            if check.status == "fail":
+                listener.note(f"{arm.name} is invalid: {check.name}: {check.evidence}")
     return audits
+
+
+def _examined(bench: Bench) -> tuple[int | None, list[dict[str, Any]], tuple[Check, ...]]:
+    """Parameters, their derivation, and checks. A part of the user's own may raise anything: then its runs
+    will fail with the same reason, and the other arms go on without it."""
+    try:
+        total, rows = bench.parameters()
+        return total, rows, bench.audit()
+    except AttnlabError:
+        raise
+    except Exception as error:
+        return None, [], (Check("builds", "error", describe(error)),)
 
 
 def _once(path: Path, study: Study, make: Callable[[], Any]) -> Any:
@@ -151,12 +164,11 @@ def _once(path: Path, study: Study, make: Callable[[], Any]) -> Any:
     return value
 
 
-def _kept_plan(path: Path) -> dict[str, Any] | None:
+def _kept_threads(path: Path) -> int | None:
     """Threads change the last digit of sums: a study goes on as it began."""
     try:
-        kept = Store(path).header["environment"]
-        return {key: kept[key] for key in ("executor", "workers", "threads")}
-    except (RequestError, KeyError):
+        return int(Store(path).header["environment"]["threads"])
+    except (RequestError, KeyError, TypeError, ValueError):
         return None
 
 

@@ -36,15 +36,18 @@ class Store:
     def open_for(cls, study: Study, path: Path, header: Mapping[str, Any]) -> Store:
         """The directory for a study, made where there is none; one that holds another study is refused."""
         store = cls(path)
-        if (path / "study.json").exists():
-            store._refuse_if_changed(study)
-        elif path.exists() and any(path.iterdir() if path.is_dir() else [path]):
-            raise StoreError(f"{path} is not empty and holds no study: name another directory with --out")
         try:
+            if (path / "study.json").is_file():
+                store._refuse_if_changed(study)
+            elif path.exists() and any(path.iterdir() if path.is_dir() else [path]):
+                raise StoreError(f"{path} is not empty and holds no study: name another directory with --out")
             (path / "runs").mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StoreError(f"{path}: cannot be made ({error.strerror})") from None
-        store.write_header(study, header)
+        except (OSError, ValueError) as error:  # no permission, no room, no name that a directory could have
+            raise StoreError(
+                f"{path}: cannot be used ({getattr(error, 'strerror', None) or error})"
+            ) from None
+        if not (path / "study.json").is_file():
+            store.write_header(study, header)
         return store
 
     def write_header(self, study: Study, header: Mapping[str, Any]) -> None:
@@ -63,9 +66,23 @@ class Store:
         base = Path(header["base"]) if header.get("base") else None
         return study_from_plain(header["study"], source=str(self.path / "study.json"), base=base)
 
+    @property
+    def is_begun(self) -> bool:
+        """Whether there is any run that another declaration, or another text, would be mixed with."""
+        return any(self.path.glob("runs/*/*/spec.json"))
+
+    def refuse_if_other_text(self, corpus: Mapping[str, Any]) -> None:
+        """The same declaration may name a file whose text has changed since."""
+        kept, now = (c.get("provenance", {}).get("sha256") for c in (self.header.get("corpus", {}), corpus))
+        if self.is_begun and kept and now and kept != now:
+            raise StoreError(
+                f"{self.path} holds runs on another text: the declaration is the same, but what its corpus "
+                "reads has changed since. Name another directory with --out, or remove this one."
+            )
+
     def _refuse_if_changed(self, study: Study) -> None:
         header = self.header
-        if header["fingerprint"] == study.fingerprint:
+        if header["fingerprint"] == study.fingerprint or not self.is_begun:
             return
         changes = [str(d) for d in differences(header["study"], study.plain())]
         what = "\n".join(f"  {change}" for change in changes) or "  a file of code that it names"
@@ -124,11 +141,14 @@ class Store:
     def _read(self, name: str) -> dict[str, Any]:
         path = self.path / name
         try:
-            return dict(json.loads(path.read_text("utf-8")))
+            plain = json.loads(path.read_text("utf-8"))
         except OSError as error:
             raise StoreError(f"{path}: cannot be read ({error.strerror})") from None
         except ValueError as error:
             raise StoreError(f"{path}: damaged ({error})") from None
+        if not isinstance(plain, dict) or not plain.keys() >= {"study", "fingerprint"}:
+            raise StoreError(f"{path}: not the declaration of a study that attnlab ran")
+        return plain
 
 
 def open_study(path: Path) -> Store:

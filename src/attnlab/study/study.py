@@ -22,6 +22,8 @@ from attnlab.spec import Part, Plain, Positive, Spec, fingerprint, merge, valida
 from attnlab.study.kind import Held, Setup
 from attnlab.study.kinds.language_model import LanguageModel
 
+DEEPEST = 20  # levels of tables in a declaration; the deepest part needs five
+
 
 class Arm(Spec):
     """One variant: a name, and beside it what it changes in the set-up, in full (`model={"layers": 4}`) or by
@@ -159,6 +161,8 @@ def written_out(kind: type[Setup], key: str, value: Any) -> Plain:
     valid = [*kind.model_fields, *kind.shorthands]
     if first not in valid:
         raise DeclarationError([Problem("", unknown("section or shorthand", first, valid))])
+    if len(rest) > DEEPEST:
+        raise DeclarationError([Problem("", f"{first!r} has nothing {len(rest)} levels below it")])
     for place in reversed([*kind.shorthands.get(first, first).split("."), *rest]):
         value = {place: value}
     return value

@@ -44,8 +44,9 @@ class Silent:
 class Executor(Protocol):
     """Works on cells until every one has a result."""
 
-    def plan(self, cells: int) -> dict[str, Any]:
-        """Workers, threads and whatever else decides the numbers, for `study.json`."""
+    def plan(self, cells: int, threads: int | None = None) -> dict[str, Any]:
+        """Workers, threads and whatever else decides the numbers, for `study.json`. Where runs were made
+        before, `threads` is how many each of them had."""
 
     def run(self, store: Store, cells: Sequence[Cell], plan: Mapping[str, Any], listener: Listener) -> None:
         """Work on the cells. Ctrl-C stops at a checkpoint and comes out as KeyboardInterrupt."""

@@ -36,10 +36,10 @@ class Local:
     def __init__(self, workers: int | None = None, save_seconds: float = SAVE_SECONDS) -> None:
         self.workers, self.save_seconds = workers, save_seconds
 
-    def plan(self, cells: int) -> dict[str, Any]:
+    def plan(self, cells: int, threads: int | None = None) -> dict[str, Any]:
         """One worker per core; where there are fewer cells than cores, they share the cores as threads."""
-        workers = self.workers or min(cores(), max(1, cells))
-        return {"executor": "local", "workers": workers, "threads": max(1, cores() // workers)}
+        workers = self.workers or max(1, min(cores() // (threads or 1), cells))
+        return {"executor": "local", "workers": workers, "threads": threads or max(1, cores() // workers)}
 
     def run(self, store: Store, cells: Sequence[Cell], plan: Mapping[str, Any], listener: Listener) -> None:
         if cells:
