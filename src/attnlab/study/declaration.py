@@ -43,7 +43,7 @@ def find_study(target: str | Path) -> Path:
         path = path.expanduser()
         if path.is_file():
             return path.resolve()
-        if path.is_dir():
+        if text and path.is_dir():
             raise RequestError(f"{text!r} is a directory: name a .toml, .yaml or .py file in it")
     except (OSError, ValueError, RuntimeError):  # too long for a name, not a name at all, nobody's home
         pass
@@ -121,13 +121,25 @@ def study_from_plain(
         setup = validate(kind, sections, source=source, base=base)
     except DeclarationError as error:
         problems += error.problems
+    whole = {**head, "setup": setup or kind()}
     try:
-        study = validate(Study, {**head, "setup": setup or kind()}, source=source, base=base)
+        study = validate(Study, whole, source=source, base=base)
     except DeclarationError as error:
         problems += error.problems
+        # Arms are held against the set-up once the head is right: here, as if it were.
+        problems += [p for p in _wrong_with_arms(whole, base) if p not in error.problems]
     if problems:
         raise DeclarationError(problems, source)
     return study
+
+
+def _wrong_with_arms(whole: Mapping[str, Any], base: Path | None) -> tuple[Problem, ...]:
+    head = {"name": "x", "question": "?", "arms": whole.get("arms", [{"name": "x"}])}
+    try:
+        validate(Study, {"setup": whole["setup"], **head}, source="the arms", base=base)
+    except DeclarationError as error:
+        return error.problems
+    return ()
 
 
 def to_toml(study: Study) -> str:
@@ -163,6 +175,7 @@ def _arm_name(key: str, value: Any) -> str:
 def _with_settings(plain: Plain, settings: Iterable[str]) -> tuple[Plain, list[Problem]]:
     """The declaration with `place=value` pairs laid over it, and what was wrong with those."""
     kind = KINDS.get(str(plain.get("kind", "language-model")), KINDS["language-model"])
+    defaults = kind().plain()
     problems: list[Problem] = []
     for setting in settings:
         place, equals, text = setting.partition("=")
@@ -174,14 +187,21 @@ def _with_settings(plain: Plain, settings: Iterable[str]) -> tuple[Plain, list[P
             plain = {**plain, place: _value(text)}
             continue
         try:
-            plain = merge(plain, written_out(kind, place, _value(text)))
+            patch = written_out(kind, place, _value(text))
+            # Over the defaults: `mask.where` means the mask there is, also where the file names none.
+            (section,) = patch
+            whole = merge(defaults[section], plain[section]) if section in plain else defaults[section]
+            plain = {**plain, section: merge(whole, patch[section])}
         except DeclarationError as error:
             problems += [Problem(f"--set {place}", p.message) for p in error.problems]
     return plain, problems
 
 
 def _value(text: str) -> Any:
-    """`3`, `0.5`, `true`, `[1, 2]` and `{part = "additive"}` as TOML reads them; anything else is a word."""
+    """`3`, `0.5`, `true`, `[1, 2]` and `{part = "additive"}` as TOML reads them; `none` for nothing (a budget
+    in another unit wants `--set training.steps=none`); anything else is a word."""
+    if text.strip() == "none":
+        return None
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:

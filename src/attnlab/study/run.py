@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attnlab.errors import AttnlabError, RequestError
+from attnlab.errors import AttnlabError, RequestError, unknown
 from attnlab.record import Check
 from attnlab.spec import fingerprint
 from attnlab.study.declaration import load_study
@@ -106,6 +106,7 @@ def _run(declared: Study, path: Path, executor: Executor, listener: Listener) ->
     listener.stage("preparing")
     bench = declared.setup_of(declared.baseline.name).prepare(declared.base)
     store.refuse_if_other_text(bench.facts())
+    _refuse_if_never_judged(declared, bench)
     header |= {"corpus": bench.facts(), "floors": _once(path / "floors.json", declared, bench.floors)}
     store.write_header(declared, header)
     listener.stage("auditing")
@@ -123,6 +124,14 @@ def _run(declared: Study, path: Path, executor: Executor, listener: Listener) ->
         results = assemble(store, declared, audits)
         store.write_results(results)
     return Results(path, results)
+
+
+def _refuse_if_never_judged(study: Study, bench: Bench) -> None:
+    """Only the text itself tells which splits there are to judge by."""
+    splits = bench.facts().get("splits")
+    if splits and study.judged_by.split not in splits:
+        held_out = [f"{split}_{study.judged_by.what}" for split in splits if split != "train"]
+        raise RequestError(unknown("metric", study.metric, held_out))
 
 
 def _audit(study: Study, listener: Listener) -> dict[str, Any]:
