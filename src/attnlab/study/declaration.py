@@ -14,10 +14,10 @@ from attnlab.errors import DeclarationError, Problem, RequestError, unknown
 from attnlab.spec import Plain, merge, validate
 from attnlab.study.kind import Setup
 from attnlab.study.kinds import KINDS
-from attnlab.study.study import DEEPEST, Study, written_out
+from attnlab.study.study import DEEPEST, UNDECIDING, Study, written_out
 from attnlab.userfile import load_from_file, splits_into_file_and_name
 
-_HEAD = ("name", "question", "seeds", "metric", "margin", "arms")
+_HEAD = (*UNDECIDING, "arms")
 
 
 def load_study(target: str | Path, settings: Iterable[str] = ()) -> Study:
@@ -183,7 +183,7 @@ def _with_settings(plain: Plain, settings: Iterable[str]) -> tuple[Plain, list[P
         if not equals or not place:
             problems.append(Problem("--set", f"takes place=value, not {setting!r}"))
             continue
-        if place in ("name", "question", "seeds", "metric", "margin"):
+        if place in UNDECIDING:
             plain = {**plain, place: _value(text)}
             continue
         try:

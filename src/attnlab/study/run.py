@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attnlab.errors import AttnlabError, RequestError, unknown
+from attnlab.errors import AttnlabError, RequestError, TargetError, unknown
 from attnlab.record import Check
 from attnlab.spec import fingerprint
 from attnlab.study.declaration import load_study
@@ -150,13 +150,14 @@ def _audit(study: Study, listener: Listener) -> dict[str, Any]:
 def _examined(bench: Bench) -> tuple[int | None, list[dict[str, Any]], tuple[Check, ...]]:
     """Parameters, their derivation, and checks. A part of the user's own may raise anything: then its runs
     will fail with the same reason, and the other arms go on without it."""
+    total, rows = None, list[dict[str, Any]]()
     try:
         total, rows = bench.parameters()
         return total, rows, bench.audit()
-    except AttnlabError:
-        raise
     except Exception as error:
-        return None, [], (Check("builds", "error", describe(error)),)
+        if isinstance(error, AttnlabError) and not isinstance(error, TargetError):
+            raise
+        return total, rows, (Check("callable", "error", describe(error)),)
 
 
 def _once(path: Path, study: Study, make: Callable[[], Any]) -> Any:

@@ -14,7 +14,7 @@ from attnlab.errors import AttnlabError, StoreError
 from attnlab.record import SCHEMA, RunResult
 from attnlab.spec import differences
 from attnlab.study.declaration import study_from_plain
-from attnlab.study.study import Study, slug
+from attnlab.study.study import UNDECIDING, Study, slug
 from attnlab.wholefile import write_json
 
 
@@ -84,7 +84,8 @@ class Store:
         header = self.header
         if header["fingerprint"] == study.fingerprint or not self.is_begun:
             return
-        changes = [str(d) for d in differences(header["study"], study.plain())]
+        found = differences(header["study"], study.plain())
+        changes = [str(d) for d in found if d.place not in UNDECIDING]
         what = "\n".join(f"  {change}" for change in changes) or "  a file of code that it names"
         raise StoreError(
             f"{self.path} holds another version of this study, and mixing their runs would compare different "

@@ -22,6 +22,8 @@ from attnlab.spec import Part, Plain, Positive, Spec, fingerprint, merge, valida
 from attnlab.study.kind import Held, Setup
 from attnlab.study.kinds.language_model import LanguageModel
 
+# What of a study no run depends on: it decides how much is asked of the results, and how they are shown.
+UNDECIDING = ("name", "question", "seeds", "metric", "margin")
 DEEPEST = 20  # levels of tables in a declaration; the deepest part needs five
 
 
