@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-BENCHMARKS = ("training",)
+BENCHMARKS = ("training", "parts")
 RESULTS = Path(__file__).with_name("results.json")
 
 

@@ -12,6 +12,7 @@ from typing import Literal
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 
 from attnlab.attention.dims import Dims
 from attnlab.attention.layout import Layout
@@ -24,6 +25,8 @@ from attnlab.attention.score import Dot, Score
 from attnlab.attention.weigh import Softmax, Weigh, WeighFunction
 
 Kernel = Literal["auto", "fused", "stages"]
+_MOST_PAIRS = 1 << 20  # weights held whole, 4 MB in fp32; where there are more,
+_PIECE = 1 << 18  # as many are worked out at once
 _NOTHING = 1e-20  # the whole weight of a row that is as good as empty
 
 
@@ -94,15 +97,14 @@ class AttentionLayer(MixerLayer):
         k_BHSd, v_BHSd = share_heads(k_BGSd, q_BHTd), share_heads(v_BGSd, q_BHTd)
         if self.fused:
             return self._fused(q_BHTd, k_BHSd, v_BHSd, layout, position, keys)
-        weights_BHTS = self._weigh(q_BHTd, k_BHSd, layout, position, keys)
-        return F.dropout(weights_BHTS, self.dropout, self.training) @ v_BHSd
+        return self._in_stages(q_BHTd, k_BHSd, v_BHSd, layout.positions_T, position, keys)
 
     def begin(self) -> KeysAndValues:
         return KeysAndValues()
 
     def weights(self, x_ND: Tensor, layout: Layout, position: PositionScheme) -> Tensor:
         q_BHTd, k_BGSd, _, keys = self._project(x_ND, layout, position, None)
-        return self._weigh(q_BHTd, share_heads(k_BGSd, q_BHTd), layout, position, keys)
+        return self._weigh(q_BHTd, share_heads(k_BGSd, q_BHTd), layout.positions_T, position, keys)
 
     def _heads(self, x_ND: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """q_NHd, k_NGd and v_NGd."""
@@ -119,15 +121,45 @@ class AttentionLayer(MixerLayer):
             return q, k, v, _Keys(torch.arange(k.shape[2], device=k.device), None)
         return q, k, v, _Keys(layout.positions_T, None if layout.is_full else layout.real_BT)
 
+    def _in_stages(
+        self,
+        q_BHTd: Tensor,
+        k_BHSd: Tensor,
+        v_BHSd: Tensor,
+        queries_T: Tensor,
+        position: PositionScheme,
+        keys: _Keys,
+    ) -> Tensor:
+        """Part by part. Where the weights would be many, some sequences and queries at a time, and worked out
+        again for the backward pass, so that memory does not grow with T²."""
+
+        def some(q_bHtd: Tensor, queries_t: Tensor, k_bHSd: Tensor, v_bHSd: Tensor, keys_b: _Keys) -> Tensor:
+            weights_bHtS = self._weigh(q_bHtd, k_bHSd, queries_t, position, keys_b)
+            return F.dropout(weights_bHtS, self.dropout, self.training) @ v_bHSd
+
+        B, H, T, _ = q_BHTd.shape
+        per_query = H * k_BHSd.shape[2]
+        if B * T * per_query <= _MOST_PAIRS:
+            return some(q_BHTd, queries_T, k_BHSd, v_BHSd, keys)
+        rows, queries = max(1, _PIECE // (T * per_query)), max(1, _PIECE // per_query)
+        mixed = []
+        for first in range(0, B, rows):
+            b = slice(first, first + rows)
+            others = (k_BHSd[b], v_BHSd[b], keys.of(b))
+            pieces = zip(q_BHTd[b].split(queries, dim=2), queries_T.split(queries), strict=True)
+            made = [checkpoint(some, q, places, *others, use_reentrant=False) for q, places in pieces]
+            mixed.append(torch.cat(made, dim=2))
+        return torch.cat(mixed)
+
     def _weigh(
-        self, q_BHTd: Tensor, k_BHSd: Tensor, layout: Layout, position: PositionScheme, keys: _Keys
+        self, q_BHTd: Tensor, k_BHSd: Tensor, queries_T: Tensor, position: PositionScheme, keys: _Keys
     ) -> Tensor:
         """The stages one by one: what the fused kernel is held against."""
         scores_BHTS = self.score(q_BHTd, k_BHSd)
-        bias_HTS = _bias(position, layout, keys, q_BHTd)
+        bias_HTS = _bias(position, queries_T, keys, q_BHTd)
         if bias_HTS is not None:
             scores_BHTS = scores_BHTS + bias_HTS
-        seen = self.parts.mask.visible(layout.positions_T, keys.positions_S)
+        seen = self.parts.mask.visible(queries_T, keys.positions_S)
         # Padding is never a key: it is hidden before the weighing, wherever the mask itself stands.
         real = torch.ones_like(seen) if keys.real_BS is None else keys.real_BS[:, None, None, :]
         return weigh_masked(self.parts, self.weigh, scores_BHTS, seen, real)
@@ -141,7 +173,7 @@ class AttentionLayer(MixerLayer):
         position: PositionScheme,
         keys: _Keys,
     ) -> Tensor:
-        bias_HTS = _bias(position, layout, keys, q_BHTd)
+        bias_HTS = _bias(position, layout.positions_T, keys, q_BHTd)
         # Where the mask is exactly causal, the kernel knows it by itself.
         plain_causal = isinstance(self.parts.mask, Causal) and bias_HTS is None
         plain_causal = plain_causal and q_BHTd.shape[2] == k_BHSd.shape[2] and not self.parts.weigh.adds_a_key
@@ -210,6 +242,10 @@ class _Keys:
     positions_S: Tensor
     real_BS: Tensor | None
 
+    def of(self, rows: slice) -> _Keys:
+        """Those of some sequences of the batch."""
+        return _Keys(self.positions_S, None if self.real_BS is None else self.real_BS[rows])
+
 
 class KeysAndValues:
     """The decoding state of attention: every key and value so far, in a buffer that grows by doubling."""
@@ -249,9 +285,9 @@ def share_heads(x_BGSd: Tensor, q_BHTd: Tensor) -> Tensor:
     return x_BGSd if group == 1 else x_BGSd.repeat_interleave(group, dim=1)
 
 
-def _bias(position: PositionScheme, layout: Layout, keys: _Keys, q_BHTd: Tensor) -> Tensor | None:
+def _bias(position: PositionScheme, queries_T: Tensor, keys: _Keys, q_BHTd: Tensor) -> Tensor | None:
     """What the positions add to the scores of every head, or of every group of heads."""
-    bias_HTS = position.bias(layout.positions_T, keys.positions_S)
+    bias_HTS = position.bias(queries_T, keys.positions_S)
     if bias_HTS is None or len(bias_HTS) == q_BHTd.shape[1]:
         return bias_HTS
     return bias_HTS.repeat_interleave(q_BHTd.shape[1] // len(bias_HTS), dim=0)
