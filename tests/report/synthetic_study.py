@@ -28,6 +28,7 @@ class MadeUpArm:
     parameters: int = 1_412_304
     seconds: float = 41.0
     sees_future: bool = False
+    knows: int | None = None  # positions; None: any number of them
     diverges: tuple[int, ...] = ()  # the seeds that do
     fails: tuple[int, ...] = ()
     missing: tuple[int, ...] = ()  # seeds not run yet
@@ -47,6 +48,7 @@ class MadeUpStudy:
     margin: float = 0.01
     steps: int = 400
     seed: int = 7
+    lengths: tuple[int, ...] = ()  # of the blocks that the test split is read in besides
     extras: bool = True  # everything the contract does not demand
 
     def write(self, directory: Path) -> Path:
@@ -95,6 +97,7 @@ class MadeUpStudy:
                 "layers": 3,
                 "heads": 3,
                 "width": 48,
+                "context": 32,
                 "mixer": {
                     "part": "attention",
                     "score": {"part": "dot"},
@@ -172,6 +175,9 @@ class MadeUpStudy:
         )
         test = documents.mean
         metrics = {"test_loss": test}
+        for length in self.lengths:
+            if arm.knows is None or length <= arm.knows:
+                metrics[f"test_loss_at_{length}"] = test + 0.1 * math.log2(length / 32)
         if self.extras:
             truth = test + (1.2 if arm.sees_future else 0.0)
             metrics |= {
@@ -392,6 +398,18 @@ HOSTILE = replace(
         MadeUpArm("100 % _of_ $x$ | `code` \\ {#} ^~", 0.4, sees_future=True),
     ),
 )
+LENGTHS = replace(
+    INVALID,
+    name="lengths",
+    arms=(
+        MadeUpArm("learned", knows=32),
+        MadeUpArm("twice as many", 0.02, knows=64),
+        MadeUpArm("rotary", 0.05),
+        MadeUpArm("naive", -0.7, sees_future=True),
+        MadeUpArm("short", 0.1, knows=8),
+    ),
+    lengths=(128, 32, 64, 256),
+)
 BARE = replace(NORMAL.without_extras(), name="bare")
 
 CASES = {
@@ -406,6 +424,7 @@ CASES = {
         DIVERGED,
         HUGE,
         HOSTILE,
+        LENGTHS,
         BARE,
     )
 }

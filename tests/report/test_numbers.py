@@ -37,11 +37,19 @@ def test_nothing_finite_is_nothing() -> None:
         (0.01, (None, None), "+0.010 [not bounded]"),
         (None, (None, None), "–"),
         (0.0, (0.0, 0.0), "0 [0, 0]"),
-        (8.9e-8, (-5.4e5, 5.4e5), "+8.9e−08 [−5.4e+05, +5.4e+05]"),
+        (8.9e-8, (-5.4e5, 5.4e5), "+8.9 × 10⁻⁸ [−540,000, +540,000]"),
     ],
 )
 def test_intervals(effect: float | None, ci: tuple[float | None, float | None], shown: str) -> None:
     assert numbers.interval(effect, ci) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(-8.91e-8, "−8.91 × 10⁻⁸"), (2.5e9 + 0.5, "2.5 × 10⁹"), (0.0, "0"), (1234.5, "1,234")],
+)
+def test_extreme_figures_are_readable(value: float, shown: str) -> None:
+    assert numbers.plain(value) == shown
 
 
 @pytest.mark.parametrize(

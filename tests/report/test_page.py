@@ -181,6 +181,23 @@ def test_two_studies_share_a_page(tmp_path: Path) -> None:
     assert len(found.all("h1")) == 1
 
 
+def test_the_page_of_several_lies_beside_the_first(tmp_path: Path) -> None:
+    places = [study.write(tmp_path / study.name) for study in (NORMAL, INVALID)]
+    assert report.write(places) == tmp_path / "report.html"
+    assert not (places[0] / "report.html").exists()
+
+
+def test_loss_against_length_is_shown_where_it_was_measured(tmp_path: Path) -> None:
+    assert "Loss against length" in page(CASES["lengths"], tmp_path / "with").words
+    assert "Loss against length" not in page(NORMAL, tmp_path / "without").words
+
+
+def test_one_row_is_one(tmp_path: Path) -> None:
+    words = page(MadeUpStudy(arms=NORMAL.arms[:1], seeds=1), tmp_path).words
+    assert "Everything that was measured 1 row" in words
+    assert "1 rows" not in words
+
+
 def test_ten_runs_weigh_under_three_megabytes(tmp_path: Path) -> None:
     study = MadeUpStudy(arms=NORMAL.arms[:2], seeds=5, steps=20_000)
     assert report.write(study.write(tmp_path / "study")).stat().st_size < 3_000_000

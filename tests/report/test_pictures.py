@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import re
+import statistics
 from pathlib import Path
 
 import pytest
@@ -16,9 +18,10 @@ from attnlab.report.pictures.cost import cost_picture
 from attnlab.report.pictures.curves import curve_pictures
 from attnlab.report.pictures.effects import effects_picture
 from attnlab.report.pictures.floors import floors_picture
+from attnlab.report.pictures.lengths import lengths_picture
 from attnlab.report.pictures.picture import Picture
 from attnlab.report.reading import read
-from report.synthetic_study import BARE, DIVERGED, HUGE, INVALID, NORMAL, NOT_BEGUN, ONE_SEED
+from report.synthetic_study import BARE, DIVERGED, HUGE, INVALID, LENGTHS, NORMAL, NOT_BEGUN, ONE_SEED
 
 
 def rows(picture: Picture) -> list[dict[str, str]]:
@@ -81,6 +84,51 @@ def test_a_curve_ends_where_its_run_did_and_says_so(tmp_path: Path) -> None:
     assert told(pictures["curve-loss"].wide, "additive, seed 1, diverged after step 130")
 
 
+def test_loss_against_length_has_every_seed_and_the_means_of_the_arms(tmp_path: Path) -> None:
+    directory = LENGTHS.write(tmp_path / "study")
+    picture = lengths_picture(read(directory))
+    assert picture is not None
+    shown = {(r["arm"], int(r["seed"]), int(r["length"])): float(r["loss"]) for r in rows(picture)}
+    measured: dict[tuple[str, int, int], float] = {}
+    for arm in json.loads((directory / "results.json").read_text())["arms"]:
+        for run in arm["runs"]:
+            for length in LENGTHS.lengths:
+                if (key := f"test_loss_at_{length}") in run["metrics"]:
+                    measured[arm["name"], run["seed"], length] = run["metrics"][key]
+    assert shown == measured
+    for arm in LENGTHS.arms[:4]:
+        for said in told(picture.wide, f"{arm.name}, mean"):
+            mean, length = re.fullmatch(r".* mean: (\S+) ± \S+ in blocks of (\d+)", said).groups()
+            seeds = [measured[arm.name, seed, int(length)] for seed in range(LENGTHS.seeds)]
+            assert float(mean) == pytest.approx(statistics.fmean(seeds), abs=1e-3)
+    for drawn in (picture.wide, picture.narrow):
+        assert drawn.count(">trained on 32<") == 1
+        assert drawn.count(">naive (invalid)<") == 1
+        assert [int(n) for n in re.findall(r">(\d+)</text>", drawn)[:4]] == sorted(LENGTHS.lengths)
+
+
+def test_a_line_that_ends_says_why(tmp_path: Path) -> None:
+    directory = LENGTHS.write(tmp_path / "study")
+    picture = lengths_picture(read(directory))
+    assert picture is not None
+    for drawn in (picture.wide, picture.narrow):
+        assert told(drawn, "learned ends") == ["learned ends at 32: knows no further position"]
+        assert told(drawn, "twice as many ends") == ["twice as many ends at 64: knows no further position"]
+        assert told(drawn, "rotary ends") == told(drawn, "naive ends") == []
+        assert drawn.count(">“twice as many”: knows no further position<") == 1
+    assert "Without a figure at any of these lengths: short." in picture.caption
+    for seed in (0, 1):
+        path = directory / "runs" / "rotary" / str(seed) / "result.json"
+        result = json.loads(path.read_text())
+        result["metrics"]["test_loss_at_256"] = math.nan
+        path.write_text(json.dumps(result))
+    burst = lengths_picture(read(directory))
+    assert burst is not None
+    assert told(burst.wide, "rotary ends") == ["rotary ends at 128: no finite loss in every seed beyond"]
+    assert len([r for r in rows(burst) if (r["arm"], r["length"]) == ("rotary", "256")]) == 1
+    assert len(told(burst.wide, "rotary, mean")) < len(told(picture.wide, "rotary, mean"))
+
+
 def test_thinning_keeps_means_and_says_how_many() -> None:
     points = [(float(i), float(i * i)) for i in range(10)]
     assert thinned(points, 10) == (points, 1)
@@ -107,9 +155,9 @@ def test_small_figures_in_words_keep_their_digits(tmp_path: Path) -> None:
 
 def test_pictures_without_their_numbers_are_not_made(tmp_path: Path) -> None:
     bare = read(BARE.write(tmp_path / "bare"))
-    assert floors_picture(bare) is None
+    assert floors_picture(bare) is lengths_picture(bare) is None
     empty = read(NOT_BEGUN.write(tmp_path / "empty"))
-    assert effects_picture(empty) is cost_picture(empty) is None
+    assert effects_picture(empty) is cost_picture(empty) is lengths_picture(empty) is None
     assert curve_pictures(empty) == []
 
 
@@ -120,6 +168,7 @@ def test_every_colour_has_a_counterpart_for_the_dark(tmp_path: Path) -> None:
         cost_picture(study),
         floors_picture(study),
         *curve_pictures(study),
+        lengths_picture(read(LENGTHS.write(tmp_path / "lengths"))),
     ):
         assert picture is not None
         used = set(re.findall(r'(?:fill|stroke)="(#[0-9a-fA-F]+)"', picture.wide + picture.narrow))

@@ -14,8 +14,9 @@ from attnlab import report
 from attnlab.errors import RequestError
 from attnlab.report.reading import read
 from attnlab.report.tables import arms, equal, facts, findings, texts
-from attnlab.report.words import headline, warning
-from report.synthetic_study import BARE, DIVERGED, HALF_DONE, HOSTILE, INVALID, NORMAL, MadeUpArm
+from attnlab.report.tables.table import Column, Table
+from attnlab.report.words import headline, margin_in_words, warning
+from report.synthetic_study import BARE, DIVERGED, HALF_DONE, HOSTILE, INVALID, LENGTHS, NORMAL, MadeUpArm
 
 
 def test_means_and_deviations_are_those_of_the_runs(tmp_path: Path) -> None:
@@ -30,6 +31,33 @@ def test_means_and_deviations_are_those_of_the_runs(tmp_path: Path) -> None:
         assert float(mean) == pytest.approx(statistics.fmean(losses), abs=1e-3)
         assert float(deviation) == pytest.approx(statistics.stdev(losses), rel=0.06)
         assert row.cells[-1].text == f"{arm['parameters']:,}"
+
+
+def test_losses_by_length_have_a_table_of_their_own(tmp_path: Path) -> None:
+    study = read(LENGTHS.write(tmp_path / "study"))
+    made, others, runs = arms.lengths_table(study), arms.measures_table(study), arms.runs_table(study)
+    assert made is not None
+    assert others is not None
+    assert runs is not None
+    assert [column.label for column in made.columns] == ["arm", "32", "64", "128", "256"]
+    given = {row.cells[0].text: [cell.text != "–" for cell in row.cells[1:]] for row in made.rows}
+    assert given == {
+        "learned": [True, False, False, False],
+        "twice as many": [True, True, False, False],
+        "rotary": [True] * 4,
+        "naive": [True] * 4,
+        "short": [False] * 4,
+    }
+    assert "beyond the last position" in made.note
+    assert not any("test loss at" in column.label for column in others.columns)
+    by_length = [column.label for column in runs.columns if "test loss at" in column.label]
+    assert by_length == [f"test loss at {length}" for length in (32, 64, 128, 256)]
+    assert arms.lengths_table(read(NORMAL.write(tmp_path / "normal"))) is None
+
+
+def test_powers_of_ten_are_raised_in_latex() -> None:
+    made = Table("key", "8.9 × 10⁻⁸", (Column("arm"),), ())
+    assert r"8.9 $\times$ 10$^{-8}$" in made.latex()
 
 
 def test_diverged_runs_stay_out_of_means_and_are_counted(tmp_path: Path) -> None:
@@ -154,3 +182,9 @@ def test_a_floor_that_no_arm_beats_is_named(tmp_path: Path) -> None:
     study["floors"]["trigram"]["perplexity"] = 105.8
     (directory / "study.json").write_text(json.dumps(study))
     assert "the trigram has 105.8" in warning(read(directory))
+
+
+@pytest.mark.parametrize(("margin", "said"), [(1.0, "1 nat, "), (0.5, "0.5 nats, "), (2.0, "2 nats, ")])
+def test_one_nat_is_one(tmp_path: Path, margin: float, said: str) -> None:
+    study = read(replace(NORMAL, margin=margin).write(tmp_path / "study"))
+    assert margin_in_words(study).startswith(said)

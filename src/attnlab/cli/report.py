@@ -22,7 +22,8 @@ def report(
     more
         Further studies to join on the page.
     out
-        Where the page goes; report.html in the first directory unless given.
+        Where the page goes: a file, or a directory to hold report.html. Unless given, the page of one study
+        goes into its directory, and that of several beside the first, in the directory that holds it.
     format
         `html` writes the page; the others print the table of arms.
     """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from attnlab.report import numbers
 from attnlab.report.numbers import Spread
 
@@ -13,6 +15,15 @@ _KNOWN = {
     "ordinary_perplexity": "ordinary perplexity",
     "bits_per_byte": "bits per byte",
 }
+
+
+_AT_LENGTH = re.compile(r"test_loss_at_([1-9]\d*)")
+
+
+def length_of(key: str) -> int | None:
+    """How many tokens a block had: `test_loss_at_64` → 64; None for any other key."""
+    found = _AT_LENGTH.fullmatch(key)
+    return int(found[1]) if found else None
 
 
 def label(key: str) -> str:

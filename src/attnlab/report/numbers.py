@@ -7,6 +7,8 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from attnlab.verdict.wording import number
+
 MINUS = "−"
 PLUS_MINUS = "±"
 NOTHING = "–"
@@ -58,12 +60,18 @@ def fixed(value: float, decimals: int, *, sign: bool = False) -> str:
     return text.replace("-", MINUS)
 
 
+def short(value: float, digits: int, *, sign: bool = False) -> str:
+    """Very large or very small, as in verdicts: `−540,000`, `8.9 × 10⁻⁸`."""
+    before = MINUS if value < 0 else "+" if sign and value > 0 else ""
+    return before + number(abs(value), digits)
+
+
 def plain(value: float, digits: int = 4) -> str:
     """A single figure, with about so many significant digits."""
     if float(value).is_integer() and abs(value) < 1e15:
         return count(value)
     if value and (abs(value) < 1e-4 or abs(value) >= 1e9):
-        return f"{value:.{digits - 1}g}".replace("-", MINUS)
+        return short(value, digits - 1)
     return fixed(value, decimals_of(value, digits))
 
 
@@ -88,7 +96,7 @@ def interval(effect: float | None, ci: Sequence[float | None]) -> str:
         return f"{fixed(effect, decimals_of(effect, 2), sign=True)} [not bounded]"
     half = (high - low) / 2
     if half >= 1000 or 0 < half < 1e-5:  # so wide or so narrow that digits after the point mislead
-        return "{} [{}, {}]".format(*(f"{x:+.2g}".replace("-", MINUS) for x in (effect, low, high)))
+        return "{} [{}, {}]".format(*(short(x, 2, sign=True) for x in (effect, low, high)))
     places = decimals_for(half) if half else decimals_of(effect, 2)
     shown = [fixed(x, places, sign=True) for x in (effect, low, high)]
     return f"{shown[0]} [{shown[1]}, {shown[2]}]"

@@ -20,6 +20,7 @@ from attnlab.report.pictures.cost import cost_picture
 from attnlab.report.pictures.curves import curve_pictures
 from attnlab.report.pictures.effects import effects_picture
 from attnlab.report.pictures.floors import floors_picture
+from attnlab.report.pictures.lengths import lengths_picture
 from attnlab.report.pictures.palette import DARK
 from attnlab.report.pictures.picture import Picture
 from attnlab.report.reading import read
@@ -78,6 +79,7 @@ class Section:
     facts: Sequence[tuple[str, str]]
     effects: Picture | None
     curves: Sequence[Picture]
+    lengths: Picture | None
     cost: Picture | None
     floors: Picture | None
     tables: dict[str, Table | None]
@@ -94,6 +96,7 @@ def _section(study: Studied, prefix: str) -> Section:
     tables = {
         "arms": arms.arms_table(study),
         "measures": arms.measures_table(study),
+        "lengths": arms.lengths_table(study),
         "runs": arms.runs_table(study),
         "future": arms.future_table(study),
         "checks": findings.matrix(study, found),
@@ -113,6 +116,7 @@ def _section(study: Studied, prefix: str) -> Section:
         facts=words.facts(study),
         effects=effects_picture(study),
         curves=curve_pictures(study),
+        lengths=lengths_picture(study),
         cost=cost_picture(study),
         floors=floors_picture(study),
         tables=tables,

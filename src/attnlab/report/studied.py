@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.report.logs import Entry
-from attnlab.report.names import label
+from attnlab.report.names import label, length_of
 from attnlab.report.numbers import Spread, spread
 
 # Measures of which more is better; of every other, a loss or a perplexity, less is.
@@ -172,9 +172,20 @@ class Studied:
         return math.sqrt(2) * base.deviation
 
     def metric_keys(self) -> list[str]:
-        """Every measure that some run kept, the usual ones first."""
+        """Every measure that some run kept, the usual ones first, those by length last and by length."""
         kept = list(dict.fromkeys(key for run in self.runs for key in run.metrics))
-        return sorted(kept, key=lambda key: (_place_of(key), kept.index(key)))
+        return sorted(kept, key=lambda key: (length_of(key) or 0, _place_of(key), kept.index(key)))
+
+    def by_length(self) -> dict[int, str]:
+        """The lengths that the test split was read in, shortest first, each with its key."""
+        return {length: key for key in self.metric_keys() if (length := length_of(key)) is not None}
+
+    @property
+    def trained_length(self) -> int | None:
+        """How many tokens the model is trained on at once."""
+        model = self.declaration.get("model")
+        context = model.get("context") if isinstance(model, Mapping) else None
+        return context if isinstance(context, int) and context > 0 else None
 
 
 def _place_of(key: str) -> int:

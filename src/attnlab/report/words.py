@@ -104,7 +104,8 @@ def margin_in_words(study: Studied) -> str:
         return "none given"
     said = f"{study.margin:g}"
     if study.metric.in_nats:
-        said += f" nats, about {numbers.share(math.expm1(study.margin))} of the perplexity"
+        unit = "nat" if study.margin == 1 else "nats"
+        said += f" {unit}, about {numbers.share(math.expm1(study.margin))} of the perplexity"
     return said
 
 

@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+import math
+
 from attnlab.verdict.needed import Needed
-from attnlab.verdict.pairs import Pairs
+from attnlab.verdict.pairs import ROUNDING, Pairs
 from attnlab.verdict.result import Metric
 
 # With fewer, document effects of a long tail to one side mislead oftener than 5 % (docs/calibration.md).
 ENOUGH_DOCUMENTS = 100
 
+# A difference below this share of the measure itself is practically none, where equivalence is shown too.
+PRACTICALLY_NONE = 1e-4
 
-def number(value: float) -> str:
-    return f"{value:.3g}"
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def number(value: float, digits: int = 3) -> str:
+    """So many digits, in a form anyone reads: `0.0123`, `545,000`, `8.9 × 10⁻⁸`."""
+    text = f"{value:.{digits}g}"
+    rounded = float(text)
+    size = abs(rounded)
+    if not math.isfinite(size) or size == 0 or 1e-4 <= size < 10**digits:
+        return text
+    if 1e-4 <= size < 1e9:
+        return f"{rounded:,.0f}"
+    mantissa, _, exponent = f"{rounded:e}".partition("e")
+    return f"{float(mantissa):g} × 10{str(int(exponent)).translate(_RAISED)}"
 
 
 def count(amount: int, noun: str) -> str:
@@ -48,10 +65,12 @@ def differs(effect: float, ci: tuple[float, float], margin: float, metric: Metri
 
 
 def equivalent(effect: float, margin: float, metric: Metric, pairs: Pairs) -> str:
-    return (
-        f"{gap(effect, metric)}, and by {basis(pairs)} the true difference is "
-        f"smaller than the margin of {number(margin)}"
-    )
+    size = pairs.rounding / ROUNDING  # of what was measured, in either arm
+    seen = gap(effect, metric)
+    if 0 < abs(effect) < PRACTICALLY_NONE * size:
+        direction = "lower" if effect < 0 else "higher"
+        seen = f"practically no difference in the {metric.name} ({number(abs(effect))} {direction})"
+    return f"{seen}, and by {basis(pairs)} the true difference is smaller than the margin of {number(margin)}"
 
 
 def identical(pairs: Pairs) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -13,6 +12,7 @@ from attnlab.report import numbers
 from attnlab.report.logs import Point, series, thinned
 from attnlab.report.names import label, quoted
 from attnlab.report.pictures import palette
+from attnlab.report.pictures.legend import coloured, dashed, marked
 from attnlab.report.pictures.picture import Datum, Frame, Picture, finished, picture, untold
 from attnlab.report.studied import Run, Studied
 
@@ -152,10 +152,10 @@ class _Curves:
                 axis=alt.Axis(title=label(self.quantity), tickCount=6),
                 scale=alt.Scale(zero=False),
             ),
-            "color": self._by_arm(frame, alt.Color, [look.colour for look in self.looks.values()]),
+            "color": coloured(frame, self.looks, self.invalid),
             "description": "told:N",
         }
-        dashes = self._by_arm(frame, alt.StrokeDash, [list(look.dash) for look in self.looks.values()])
+        dashes = dashed(frame, self.looks, self.invalid)
 
         def shown(data: Sequence[Datum]) -> alt.Chart:
             return alt.Chart(frame.data([datum for datum in data if datum["step"] >= first]))
@@ -169,24 +169,6 @@ class _Curves:
             cross = shown(self.ends).mark_point(shape=_CROSS, size=60, strokeWidth=2.5, opacity=1)
             layers.append(cross.encode(**place))
         return alt.layer(*layers).properties(width=width, height=height)
-
-    def _by_arm(self, frame: Frame, channel: Any, values: Sequence[Any]) -> Any:
-        longest = max(map(len, self.looks))
-        columns = (2 if longest <= 14 else 1) if frame.narrow else len(self.looks) if longest <= 20 else 3
-        legend = alt.Legend(
-            columns=columns,
-            symbolType="stroke",
-            labelExpr=self._marked(),
-            symbolSize=400,
-            symbolOpacity=1,
-            symbolStrokeWidth=2,
-        )
-        return channel("arm:N", scale=alt.Scale(domain=list(self.looks), range=list(values)), legend=legend)
-
-    def _marked(self) -> str:
-        """An arm's name for a legend or a heading, with the word that an invalid one is never without."""
-        invalid = f"indexof({json.dumps(self.invalid)}, datum.value) >= 0"
-        return f"{invalid} ? datum.label + ' (invalid)' : datum.label"
 
     # ---- many arms: a panel each, the baseline behind it ---------------------------------------------------
 
@@ -229,5 +211,5 @@ class _Curves:
             )
         data = frame.data(shown)
         panels = alt.layer(*layers).properties(width=width, height=110)
-        split = alt.Facet("arm:N", sort=list(self.looks), header=alt.Header(labelExpr=self._marked()))
+        split = alt.Facet("arm:N", sort=list(self.looks), header=alt.Header(labelExpr=marked(self.invalid)))
         return panels.facet(facet=split, columns=columns, spacing=14, data=data)

@@ -51,9 +51,29 @@ def measures_table(study: Studied) -> Table | None:
     return table("measures", "Everything that was measured", columns, rows, note)
 
 
+def lengths_table(study: Studied) -> Table | None:
+    """The test loss in blocks of every length, an arm a row: apart, as a length a column is wide enough."""
+    known = study.by_length()
+    columns = [Column("arm", number=False), *(Column(numbers.count(length)) for length in known)]
+    rows = [
+        Row(
+            (name_cell(study, arm), *(Cell(shown(key, arm.values(key))) for key in known.values())),
+            kind_of(study, arm),
+        )
+        for arm in study.arms
+    ]
+    note = (
+        f"Test loss, mean {numbers.PLUS_MINUS} standard deviation over the seeds, by the tokens in a block."
+    )
+    if any(key not in run.metrics for run in study.runs if run.counts for key in known.values()):
+        note += " An arm has no figure at lengths beyond the last position it knows."
+    return table("measures-by-length", "Everything that was measured, by length", columns, rows, note)
+
+
 def _measures(study: Studied) -> list[str]:
     """The metric first; then the perplexity of its split, where there is one; then the rest."""
-    kept = [key for key in study.metric_keys() if key not in (*_COST, *_ABOUT_THE_FUTURE)]
+    elsewhere = {*_COST, *_ABOUT_THE_FUTURE, *study.by_length().values()} - {study.metric.key}
+    kept = [key for key in study.metric_keys() if key not in elsewhere]
     key = study.metric.key
     near = key.removesuffix("_loss") + "_perplexity"
     return sorted(kept, key=lambda one: (one != key, one != near, kept.index(one)))

@@ -216,10 +216,15 @@ _LATEX = {
 }
 
 
+_RAISED = re.compile("[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+")
+_LOWERED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
+
+
 def _markdown(text: str) -> str:
     return _MARKDOWN_SPECIAL.sub(r"\\\1", text).replace("\n", " ")
 
 
 def _latex(text: str) -> str:
     # A hyphen before a digit would be set as one; the true minus above is set in maths.
-    return "".join(_LATEX.get(character, character) for character in text)
+    text = "".join(_LATEX.get(character, character) for character in text)
+    return _RAISED.sub(lambda found: f"$^{{{found[0].translate(_LOWERED)}}}$", text)
