@@ -19,7 +19,8 @@ def survives_its_declaration(subject: Subject) -> None:
     part = subject.part
     family = next(cls for cls in type(part).__mro__ if "members" in vars(cls))
     again = family.resolve(part.plain())  # type: ignore[attr-defined]  # a family resolves its members
-    assert again == part, f"{part} came back from its own declaration as {again}"
+    # By their tables: a part of a user's file may be read a second time, as another class of that name.
+    assert again.plain() == part.plain(), f"{part} came back from its own declaration as {again}"
 
 
 def finite_in_bf16_with_large_inputs(subject: Subject) -> None:
