@@ -19,6 +19,7 @@ app = App(
     name="attnlab",
     help="The workbench for attention experiments you can trust: audit, train, judge, report.",
     version=attnlab.__version__,
+    suppress_keyboard_interrupt=False,  # what to say and to leave with is ours
 )
 # Named by where they live, so that asking for help loads none of them.
 _COMMANDS = {

@@ -7,6 +7,7 @@ do two runs in the time of one.
 from __future__ import annotations
 
 import collections
+import contextlib
 import json
 import os
 import queue
@@ -70,8 +71,9 @@ class _Worker:
 
     def _listen(self, inbox: Inbox) -> None:
         assert self.process.stdout is not None
-        for line in self.process.stdout:
-            inbox.put((self, json.loads(line)))
+        with self.process.stdout as events:
+            for line in events:
+                inbox.put((self, json.loads(line)))
         inbox.put((self, {"event": "gone", "code": self.process.wait()}))
 
     def give(self, cell: Cell) -> None:
@@ -84,7 +86,9 @@ class _Worker:
             return
 
     def dismiss(self) -> None:
-        if self.process.stdin and not self.process.stdin.closed:
+        """No more work: it ends by itself."""
+        assert self.process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # it is gone already, with a line still on its way
             self.process.stdin.close()
 
 
@@ -159,6 +163,7 @@ class _Crew:
 
     def _gone(self, worker: _Worker, code: int) -> None:
         self.workers.discard(worker)
+        worker.dismiss()
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
         hint = " (often: out of memory)" if code == -signal.SIGKILL else ""
         cell, worker.cell = worker.cell, None
