@@ -125,16 +125,18 @@ class _Lengths:
             layers.append(squares.encode(**place))
         middle = math.sqrt(min(reached) * max(reached))  # of a log scale
         for line, (length, said) in enumerate(words):
+            right = length > middle and not frame.narrow  # where room is short, from edge to edge
             word = alt.Chart(frame.data([{"length": length, "said": said}])).mark_text(
-                align="right" if length > middle else "left",
+                align="right" if right else "left",
                 baseline="bottom",
-                dx=7 if length > middle else -7,
+                dx=7 if right else 4 if frame.narrow else -7,
                 limit=width,
                 color=palette.INK,
                 fontSize=11,
                 aria=False,
             )
-            layers.append(word.encode(x=x, y=alt.value(height - 3 - _LINE * line), text="said:N"))
+            at = alt.value(0) if frame.narrow else x
+            layers.append(word.encode(x=at, y=alt.value(height - 3 - _LINE * line), text="said:N"))
         return finished(alt.layer(*layers).properties(width=width, height=height), _TITLE)
 
     def _rule(self, frame: Frame, x: alt.X) -> list[Any]:
