@@ -6,6 +6,7 @@ interrupted.
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Sequence
 
@@ -36,6 +37,9 @@ for _name, _help in _COMMANDS.items():
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; give back its exit code. A mistake of the user's is a sentence, not a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that knows no ± still gets its table
     try:
         code = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except cyclopts.CycloptsError as error:
