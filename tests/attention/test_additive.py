@@ -57,7 +57,7 @@ def test_fast_path_is_the_definition(size: float, T: int, S: int) -> None:
 def test_fp32_is_near_the_definition(size: float, T: int, S: int, hidden: int, way: str) -> None:
     """In fp32 on both sides of the largest argument, against the definition in fp64 on the same numbers."""
     torch.manual_seed(0)
-    a, c, w = size * torch.randn(2, 2, T, hidden), size * torch.randn(2, 2, S, hidden), torch.randn(hidden)
+    a, c, w = size * torch.randn(9, 4, T, hidden), size * torch.randn(9, 4, S, hidden), torch.randn(hidden)
     found = []
     for function, dtype in (
         (additive_pairs.additive_pairs, torch.float32),

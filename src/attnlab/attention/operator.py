@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from attnlab.attention.dims import Dims
+from attnlab.attention.dropout import dropout
 from attnlab.attention.layout import Layout
 from attnlab.attention.mask import Causal, Mask
 from attnlab.attention.mixer import Mixer, MixerLayer, State
@@ -33,7 +34,7 @@ _NOTHING = 1e-20  # the whole weight of a row that is as good as empty
 @dataclass(frozen=True, kw_only=True)
 class Attention(Mixer):
     """Multi-head attention. `kernel` says how it is computed, not what: `fused` by PyTorch's
-    scaled_dot_product_attention, `stages` part by part, `auto` fused wherever the parts allow it."""
+    scaled_dot_product_attention, `stages` part by part, `auto` fused where it can be and gains."""
 
     score: Score = Dot()
     mask: Mask = Causal()
@@ -95,7 +96,9 @@ class AttentionLayer(MixerLayer):
         """(B, H, T, d): for every head and query, the values as its weights mix them."""
         q_BHTd, k_BGSd, v_BGSd, keys = self._project(x_ND, layout, position, state)
         k_BHSd, v_BHSd = share_heads(k_BGSd, q_BHTd), share_heads(v_BGSd, q_BHTd)
-        if self.fused:
+        # PyTorch's kernel for the CPU cannot drop weights: it goes through the stages too, with more checks.
+        drops = self.training and self.dropout > 0 and x_ND.device.type == "cpu"
+        if self.fused and not (drops and self.parts.kernel == "auto"):
             return self._fused(q_BHTd, k_BHSd, v_BHSd, layout, position, keys)
         return self._in_stages(q_BHTd, k_BHSd, v_BHSd, layout.positions_T, position, keys)
 
@@ -135,7 +138,7 @@ class AttentionLayer(MixerLayer):
 
         def some(q_bHtd: Tensor, queries_t: Tensor, k_bHSd: Tensor, v_bHSd: Tensor, keys_b: _Keys) -> Tensor:
             weights_bHtS = self._weigh(q_bHtd, k_bHSd, queries_t, position, keys_b)
-            return F.dropout(weights_bHtS, self.dropout, self.training) @ v_bHSd
+            return dropout(weights_bHtS, self.dropout, self.training) @ v_bHSd
 
         B, H, T, _ = q_BHTd.shape
         per_query = H * k_BHSd.shape[2]

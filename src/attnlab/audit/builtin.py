@@ -46,7 +46,7 @@ def part_named(name: str) -> Part:
     family_name, _, rest = name.rpartition(":")
     for family in _FAMILIES:
         if rest in family.members and family_name in ("", family.family):
-            return family.resolve(rest)  # type: ignore[no-any-return]
+            return family.resolve(rest)
     kinds = ["file.py:name", "transformers:ClassName", "transformers:all", "hf:directory-or-name"]
     raise TargetError(unknown("target", name, [*names(), *kinds]))
 

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attnlab.attention import Dims, Layout, Mixer, PositionScheme, State
+from attnlab.attention.dropout import dropout
 from attnlab.attention.residual import EndsResidual
 
 
@@ -28,8 +29,8 @@ class Block(nn.Module):
         self, x_ND: Tensor, layout: Layout, position: PositionScheme, state: State | None = None
     ) -> Tensor:
         mixed_ND = self._mix(self.norm_mix(x_ND), layout, position, state)
-        x_ND = x_ND + F.dropout(mixed_ND, self.dropout, self.training)
-        return x_ND + F.dropout(self.mlp(self.norm_mlp(x_ND)), self.dropout, self.training)
+        x_ND = x_ND + dropout(mixed_ND, self.dropout, self.training)
+        return x_ND + dropout(self.mlp(self.norm_mlp(x_ND)), self.dropout, self.training)
 
     def _mix(self, x_ND: Tensor, layout: Layout, position: PositionScheme, state: State | None) -> Tensor:
         buckets = layout.buckets if state is None else (layout,)

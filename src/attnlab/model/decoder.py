@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import Self
 
 import torch
-import torch.nn.functional as F
 from pydantic import model_validator
 from torch import Tensor, nn
 
 from attnlab.attention import Attention, Dims, Layout, Learned, Mixer, Position, State
+from attnlab.attention.dropout import dropout
 from attnlab.model.block import Block
 from attnlab.model.initial import initialise
 from attnlab.spec import Positive, Rate, Spec
@@ -86,7 +86,7 @@ class DecoderModel(nn.Module):
     def hidden(self, tokens_N: Tensor, layout: Layout, states: list[State] | None = None) -> Tensor:
         """(N, D): what the head turns into logits. With `states`, the tokens continue what those remember."""
         x_ND = self.position.embed(self.embedding(tokens_N), layout.positions_N)
-        x_ND = F.dropout(x_ND, self.spec.dropout, self.training)
+        x_ND = dropout(x_ND, self.spec.dropout, self.training)
         for index, block in enumerate(self.blocks):
             x_ND = block(x_ND, layout, self.position, states[index] if states else None)
         normed: Tensor = self.norm(x_ND)

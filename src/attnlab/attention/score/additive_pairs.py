@@ -37,10 +37,9 @@ def additive_pairs(a_BHTh: Tensor, c_BHSh: Tensor, w_h: Tensor) -> Tensor:
     """(B, H, T, S): the scores of all pairs, computed in fp32 at least."""
     kept_as = a_BHTh.dtype
     a, c, w = (x.to(torch.promote_types(kept_as, torch.float32)) for x in (a_BHTh, c_BHSh, w_h))
-    large = bool(max(a.detach().abs().max(), c.detach().abs().max()) > _LARGEST_ARGUMENT)
     compilable = a.dtype == torch.float32 and a.device.type == "cpu"
     function: type[torch.autograd.Function] = _Compiled if compilable and kernel() else _InPyTorch
-    scores: Tensor = function.apply(a, c, w, large)
+    scores: Tensor = function.apply(a, c, w)
     return scores.to(kept_as)
 
 
@@ -52,74 +51,69 @@ def kernel() -> ctypes.CDLL | None:
         warnings.warn(f"additive attention runs in PyTorch, some three times slower: {made}", stacklevel=2)
         return None
     pointer, number = ctypes.c_void_p, ctypes.c_int64
-    made.additive_forward.argtypes = [pointer] * 4 + [number] * 6
-    made.additive_backward.argtypes = [pointer] * 6 + [number] * 6
+    made.additive_forward.argtypes = [pointer] * 4 + [number] * 5
+    made.additive_backward.argtypes = [pointer] * 7 + [number] * 5
     return made
 
 
 class _Compiled(torch.autograd.Function):
-    """By the kernel; c is laid out so that keys are beside one another."""
+    """By the kernel."""
 
     @staticmethod
-    def forward(ctx: Any, a_BHTh: Tensor, c_BHSh: Tensor, w_h: Tensor, large: bool) -> Tensor:
-        ctx.large = large
-        a, c, w = (2 * a_BHTh).contiguous(), (2 * c_BHSh).mT.contiguous(), w_h.contiguous()
-        a, c = (a, c) if large else (a.exp_(), c.exp_())
+    def forward(ctx: Any, a_BHTh: Tensor, c_BHSh: Tensor, w_h: Tensor) -> Tensor:
+        a, c, w = a_BHTh.contiguous(), c_BHSh.contiguous(), w_h.contiguous()
         ctx.save_for_backward(a, c, w)
-        scores = a.new_empty(*a.shape[:-1], c.shape[-1])
-        _call("additive_forward", [a, c, w, scores], _sizes(a, c), large)
+        scores = a.new_empty(*a.shape[:-1], c.shape[-2])
+        _call("additive_forward", a, c, w, scores, like=scores)
         return scores
 
     @staticmethod
-    def backward(ctx: Any, grad_BHTS: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+    def backward(ctx: Any, grad_BHTS: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         a, c, w = ctx.saved_tensors
         grad = grad_BHTS.contiguous()
-        grad_a, grad_c = torch.empty_like(a), torch.zeros_like(c)
+        grad_a, grad_c = torch.empty_like(a), torch.empty_like(c)
         grad_w = w.new_zeros(torch.get_num_threads(), len(w))
-        _call("additive_backward", [grad, a, c, grad_a, grad_c, grad_w], _sizes(a, c), ctx.large)
-        factor = 4 * w
-        return grad_a.mul_(factor), grad_c.mT * factor, grad_w.sum(0), None
+        _call("additive_backward", grad, a, c, w, grad_a, grad_c, grad_w, like=grad)
+        return grad_a, grad_c, grad_w.sum(0)
 
 
-def _sizes(a_BHTh: Tensor, c_BHhS: Tensor) -> list[int]:
-    T, h = a_BHTh.shape[-2:]
-    return [a_BHTh.numel() // (T * h), T, c_BHhS.shape[-1], h]
-
-
-def _call(name: str, tensors: list[Tensor], sizes: list[int], large: bool) -> None:
-    arguments = [tensor.data_ptr() for tensor in tensors]
-    getattr(kernel(), name)(*arguments, *sizes, int(large), torch.get_num_threads())
+def _call(name: str, *tensors: Tensor, like: Tensor) -> None:
+    """The function of that name, for scores of the shape of `like`."""
+    (T, S), hidden = like.shape[-2:], tensors[1].shape[-1]
+    sizes = (like.numel() // (T * S), T, S, hidden, torch.get_num_threads())
+    getattr(kernel(), name)(*(tensor.data_ptr() for tensor in tensors), *sizes)
 
 
 class _InPyTorch(torch.autograd.Function):
     """The same in any precision, on any device."""
 
     @staticmethod
-    def forward(ctx: Any, a_BHTh: Tensor, c_BHSh: Tensor, w_h: Tensor, large: bool) -> Tensor:
-        ctx.large = large
+    def forward(ctx: Any, a_BHTh: Tensor, c_BHSh: Tensor, w_h: Tensor) -> Tensor:
         ctx.save_for_backward(a_BHTh, c_BHSh, w_h)
-        chunks = [w_h.sum() - 2 * (r_BHtSh @ w_h) for r_BHtSh in _reciprocals(a_BHTh, c_BHSh, large)]
+        chunks = [w_h.sum() - 2 * (r_BHtSh @ w_h) for r_BHtSh in _reciprocals(a_BHTh, c_BHSh)]
         return torch.cat(chunks, dim=-2)
 
     @staticmethod
-    def backward(ctx: Any, grad_BHTS: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+    def backward(ctx: Any, grad_BHTS: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         a_BHTh, c_BHSh, w_h = ctx.saved_tensors
         grad_a, grad_c, grad_w = [], torch.zeros_like(c_BHSh), torch.zeros_like(w_h)
         start = 0
-        for r_BHtSh in _reciprocals(a_BHTh, c_BHSh, ctx.large):
+        for r_BHtSh in _reciprocals(a_BHTh, c_BHSh):
             g_BHtS = grad_BHTS[..., start : start + r_BHtSh.shape[-3], :]
             start += r_BHtSh.shape[-3]
-            grad_w += g_BHtS.sum() - 2 * (g_BHtS.reshape(1, -1) @ r_BHtSh.reshape(-1, w_h.numel())).view(-1)
+            tanh_BHtSh = torch.add(torch.ones_like(w_h), r_BHtSh, alpha=-2)
+            grad_w += g_BHtS.reshape(-1) @ tanh_BHtSh.reshape(-1, w_h.numel())
             # d tanh = 1 - tanh² = 4·r·(1 - r)
             slope_BHtSh = torch.addcmul(r_BHtSh, r_BHtSh, r_BHtSh, value=-1).mul_(g_BHtS.unsqueeze(-1))
             grad_a.append(slope_BHtSh.sum(-2))
             grad_c += slope_BHtSh.sum(-3)
         factor = 4 * w_h
-        return torch.cat(grad_a, dim=-2) * factor, grad_c * factor, grad_w, None
+        return torch.cat(grad_a, dim=-2) * factor, grad_c * factor, grad_w
 
 
-def _reciprocals(a_BHTh: Tensor, c_BHSh: Tensor, large: bool) -> Iterator[Tensor]:
+def _reciprocals(a_BHTh: Tensor, c_BHSh: Tensor) -> Iterator[Tensor]:
     """r, some queries at a time."""
+    large = bool(max(a_BHTh.abs().max(), c_BHSh.abs().max()) > _LARGEST_ARGUMENT)
     some = max(1, _PAIR_BUFFER // max(1, c_BHSh.numel()))
     if large:
         for a in a_BHTh.split(some, dim=-2):

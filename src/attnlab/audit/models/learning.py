@@ -39,7 +39,7 @@ def memorises(model: Model) -> Seen:
         optimiser.zero_grad()
         with torch.enable_grad():
             loss = next_token_loss(learner(tokens, training=True), tokens)
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
         optimiser.step()
         losses.append(loss.item())
         if losses[-1] < 0.2 * losses[0]:
@@ -76,7 +76,7 @@ def random_floor(model: Model) -> Seen:
         tokens = batch(8)
         optimiser.zero_grad()
         with torch.enable_grad():
-            next_token_loss(learner(tokens, training=True), tokens).backward()  # type: ignore[no-untyped-call]
+            next_token_loss(learner(tokens, training=True), tokens).backward()
         optimiser.step()
     tokens = batch(64)
     with torch.no_grad():

@@ -113,7 +113,7 @@ def _head(model: Model, width: int) -> nn.Module:
     module: Any = model.module
     head = module.get_output_embeddings() if hasattr(module, "get_output_embeddings") else None
     if head is not None:
-        return head  # type: ignore[no-any-return]
+        return head
     wide = [part for part in module.modules() if isinstance(part, nn.Linear) and part.out_features == width]
     if not wide:
         raise NotJudged("no layer that makes the logits was found, where an oracle could stand in")

@@ -36,7 +36,7 @@ def parameters(model: Model) -> Seen:
     module.zero_grad(set_to_none=True)
     tokens = model.tokens(8, min(33, model.longest), seed=8)
     with torch.enable_grad():
-        next_token_loss(model(tokens, training=True), tokens).backward()  # type: ignore[no-untyped-call]
+        next_token_loss(model(tokens, training=True), tokens).backward()
     asking = {name: p for name, p in module.named_parameters() if p.requires_grad}
     still = [name for name, p in asking.items() if p.grad is None or not bool((p.grad != 0).any())]
     broken = [
