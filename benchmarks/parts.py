@@ -72,8 +72,11 @@ class Subject:
             evaluate=dict,
         )
         started = time.perf_counter()
-        train(run, _Quiet())
-        return 1e3 * (time.perf_counter() - started) / STEPS
+        progress = train(run, _Quiet())
+        spent = time.perf_counter() - started
+        if progress.step != STEPS or progress.status != "ok":  # a run that stopped early would look fast
+            raise RuntimeError(f"it did not train: {progress.reason}")
+        return 1e3 * spent / STEPS
 
 
 def whole_steps(rounds: int = ROUNDS) -> list[Row]:

@@ -95,4 +95,3 @@ class BpeVocabulary(Vocabulary, kind="bpe"):
         encoder = Tokenizer.from_str(self.encoder)
         encoder.decoder = decoders.ByteLevel()
         return encoder
-
