@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from attnlab import report
-from report.synthetic_study import CASES, HOSTILE, INVALID, NORMAL
+
+from .synthetic_study import CASES, HOSTILE, INVALID, NORMAL
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")

@@ -13,7 +13,8 @@ import pytest
 
 from attnlab import report
 from attnlab.errors import RequestError, StoreError
-from report.synthetic_study import BARE, CASES, HOSTILE, INVALID, NORMAL, MadeUpStudy
+
+from .synthetic_study import BARE, CASES, HOSTILE, INVALID, NORMAL, MadeUpStudy
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}
 

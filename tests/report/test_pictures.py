@@ -21,7 +21,8 @@ from attnlab.report.pictures.floors import floors_picture
 from attnlab.report.pictures.lengths import lengths_picture
 from attnlab.report.pictures.picture import Picture
 from attnlab.report.reading import read
-from report.synthetic_study import BARE, DIVERGED, HUGE, INVALID, LENGTHS, NORMAL, NOT_BEGUN, ONE_SEED
+
+from .synthetic_study import BARE, DIVERGED, HUGE, INVALID, LENGTHS, NORMAL, NOT_BEGUN, ONE_SEED
 
 
 def rows(picture: Picture) -> list[dict[str, str]]:

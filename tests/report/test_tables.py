@@ -16,7 +16,8 @@ from attnlab.report.reading import read
 from attnlab.report.tables import arms, equal, facts, findings, texts
 from attnlab.report.tables.table import Column, Table
 from attnlab.report.words import headline, margin_in_words, warning
-from report.synthetic_study import BARE, DIVERGED, HALF_DONE, HOSTILE, INVALID, LENGTHS, NORMAL, MadeUpArm
+
+from .synthetic_study import BARE, DIVERGED, HALF_DONE, HOSTILE, INVALID, LENGTHS, NORMAL, MadeUpArm
 
 
 def test_means_and_deviations_are_those_of_the_runs(tmp_path: Path) -> None:
