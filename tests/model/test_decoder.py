@@ -185,3 +185,18 @@ def test_dropout_acts_in_training_only() -> None:
     assert not torch.equal(model(tokens_BT), model(tokens_BT))
     model.eval()
     assert torch.equal(model(tokens_BT), model(tokens_BT))
+
+
+def test_without_an_mlp_a_block_is_attention_alone() -> None:
+    with_one = stirred(SMALL.build(VOCABULARY, seed=1))
+    without = SMALL.model_copy(update={"mlp_ratio": 0}).build(VOCABULARY, seed=1).double().eval()
+    assert not [name for name in without.state_dict() if "mlp" in name]
+    shared = {name: value for name, value in with_one.state_dict().items() if "mlp" not in name}
+    without.load_state_dict(shared)
+    gpt2 = gpt2_with_the_weights_of(with_one)
+    with torch.no_grad():
+        for block in gpt2.transformer.h:  # an MLP that ends in zeros adds nothing
+            block.mlp.c_proj.weight.zero_()
+            block.mlp.c_proj.bias.zero_()
+    tokens_BT = some_tokens(2, 16)
+    torch.testing.assert_close(without(tokens_BT), gpt2(tokens_BT).logits, rtol=1e-10, atol=1e-10)

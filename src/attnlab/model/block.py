@@ -1,4 +1,5 @@
-"""A pre-norm transformer block: x + mix(norm x), then x + mlp(norm x).
+"""A pre-norm transformer block: x + mix(norm x), then x + mlp(norm x); the second is left out where the MLP
+is to have no width.
 
 Shapes: N tokens of a flat stream, D model width.
 """
@@ -21,8 +22,10 @@ class Block(nn.Module):
         super().__init__()
         self.norm_mix = nn.LayerNorm(dims.width)
         self.mixer = mixer.build(dims)
-        self.norm_mlp = nn.LayerNorm(dims.width)
-        self.mlp = Mlp(dims.width, mlp_ratio)
+        self.mlp: Mlp | None = None
+        if mlp_ratio:
+            self.norm_mlp = nn.LayerNorm(dims.width)
+            self.mlp = Mlp(dims.width, mlp_ratio)
         self.dropout = dims.dropout
 
     def forward(
@@ -30,6 +33,8 @@ class Block(nn.Module):
     ) -> Tensor:
         mixed_ND = self._mix(self.norm_mix(x_ND), layout, position, state)
         x_ND = x_ND + dropout(mixed_ND, self.dropout, self.training)
+        if self.mlp is None:
+            return x_ND
         return x_ND + dropout(self.mlp(self.norm_mlp(x_ND)), self.dropout, self.training)
 
     def _mix(self, x_ND: Tensor, layout: Layout, position: PositionScheme, state: State | None) -> Tensor:

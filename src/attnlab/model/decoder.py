@@ -15,7 +15,7 @@ from attnlab.attention import Attention, Dims, Layout, Learned, Mixer, Position,
 from attnlab.attention.dropout import dropout
 from attnlab.model.block import Block
 from attnlab.model.initial import initialise
-from attnlab.spec import Positive, Rate, Spec
+from attnlab.spec import Count, Positive, Rate, Spec
 
 
 class Decoder(Spec):
@@ -25,7 +25,7 @@ class Decoder(Spec):
     heads: Positive = 3
     width: Positive = 48
     context: Positive = 100
-    mlp_ratio: Positive = 4
+    mlp_ratio: Count = 4  # width of the MLP, in widths of the model; 0: attention alone
     dropout: Rate = 0.1
     tied: bool = False
     position: Position = Learned()
