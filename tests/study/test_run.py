@@ -18,6 +18,7 @@ from attnlab.study import Store, load_study, open_study, run
 from attnlab.study.curve import Curve, read_curve
 from attnlab.study.store import Cell
 from attnlab.training import Checkpoint
+from attnlab.training.precision import multiplies_bfloat16
 
 from .small import DECLARATION, InProcess, measured, write_corpus
 
@@ -126,7 +127,8 @@ def test_the_directory_of_a_study_holds_what_it_promises(folder: Path) -> None:
             cell = out / "runs" / arm / str(seed)
             spec = json.loads((cell / "spec.json").read_text("utf-8"))
             assert (spec["arm"], spec["seed"]) == (arm, seed)
-            assert spec["fingerprint"] == fingerprint(study.setup_of(arm).plain())
+            settled = study.setup_of(arm).settled(header["environment"])
+            assert spec["fingerprint"] == fingerprint(settled.plain())
             curve = [json.loads(line) for line in (cell / "metrics.jsonl").read_text().splitlines()]
             assert [row["step"] for row in curve] == list(range(1, 13))
             assert [row["step"] for row in curve if "dev_loss" in row] == [6, 12]
@@ -187,6 +189,22 @@ def test_a_cell_alone_gives_the_numbers_it_gives_among_others(folder: Path) -> N
     assert executor.worked_on == [Cell("dot", 0), Cell("additive", 1)]
     assert measured(again.plain) == whole
     assert measured(ran(folder, out="elsewhere")) == whole
+
+
+def test_a_study_goes_on_in_the_precision_it_began_with(folder: Path) -> None:
+    def precisions() -> list[str]:
+        specs = sorted(folder.glob("out/runs/dot/*/spec.json"))
+        return [json.loads(spec.read_text())["setup"]["training"]["precision"] for spec in specs]
+
+    ran(folder, seeds=1)
+    ours = "bfloat16-head" if multiplies_bfloat16() else "float32"
+    assert precisions() == [ours]
+    header = json.loads((folder / "out" / "study.json").read_text())
+    header["environment"]["bfloat16"] = not multiplies_bfloat16()  # as if another machine had begun it
+    (folder / "out" / "study.json").write_text(json.dumps(header))
+    ran(folder, seeds=2)
+    other = "float32" if multiplies_bfloat16() else "bfloat16-head"
+    assert precisions() == [ours, other]
 
 
 # ---- what changed is refused -------------------------------------------------------------------------------

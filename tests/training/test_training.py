@@ -7,6 +7,7 @@ import torch
 
 from attnlab.errors import DeclarationError
 from attnlab.training import Training
+from attnlab.training.precision import multiplies_bfloat16
 
 
 @pytest.mark.parametrize(
@@ -33,6 +34,10 @@ def test_no_budget_at_all_is_refused(budget: dict[str, float]) -> None:
 
 
 def test_precisions() -> None:
+    assert Training().settled(bfloat16=True).precision == "bfloat16-head"
+    assert Training().settled(bfloat16=False).precision == "float32"
+    assert Training(precision="bfloat16-head").settled(bfloat16=False).precision == "bfloat16-head"
+    assert Training().head_dtype == Training().settled(multiplies_bfloat16()).head_dtype
     assert Training(precision="float32").head_dtype == torch.float32
     assert Training(precision="bfloat16-head").head_dtype == torch.bfloat16
     with pytest.raises(DeclarationError, match="did you mean 'float32'"):

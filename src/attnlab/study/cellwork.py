@@ -13,7 +13,7 @@ from typing import Any, Literal
 from attnlab.record import RunResult
 from attnlab.spec import fingerprint
 from attnlab.study.curve import Curve
-from attnlab.study.kind import Bench
+from attnlab.study.kind import Bench, Setup
 from attnlab.study.store import Cell, Store, describe
 from attnlab.study.study import Study
 from attnlab.training import Interrupted
@@ -75,7 +75,11 @@ class Workplace:
 
     @lru_cache(maxsize=4)  # noqa: B019 - a workplace lives as long as its process works on the study
     def bench(self, arm: str) -> Bench:
-        return self.study.setup_of(arm).prepare(self.study.base)
+        return self.setup(arm).prepare(self.study.base)
+
+    def setup(self, arm: str) -> Setup:
+        """An arm's set-up as it is run here: as on the machine on which the study began."""
+        return self.study.setup_of(arm).settled(self.store.header.get("environment", {}))
 
     def work_on(self, cell: Cell, tell: Tell, wish: Wish) -> Outcome:
         """Run a cell to its end, unless it is done, another process has it, or we are asked to stop.
@@ -88,7 +92,7 @@ class Workplace:
             if self.store.result(cell) is not None:
                 return "done"
             folder = self.store.folder(cell)
-            setup = self.study.setup_of(cell.arm)
+            setup = self.setup(cell.arm)
             spec = {
                 "arm": cell.arm,
                 "seed": cell.seed,

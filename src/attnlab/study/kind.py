@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from attnlab.record import Check, RunResult
 from attnlab.spec import Spec
@@ -46,6 +46,10 @@ class Setup(Spec, ABC):
     @abstractmethod
     def metric_names(cls) -> tuple[str, ...]:
         """Metrics to name when one does not exist."""
+
+    def settled(self, environment: Mapping[str, Any]) -> Self:
+        """With everything decided that the declaration leaves to the machine the study began on."""
+        return self
 
     @abstractmethod
     def prepare(self, base: Path | None) -> Bench:

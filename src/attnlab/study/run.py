@@ -100,8 +100,9 @@ def run(
 def _run(declared: Study, path: Path, executor: Executor, listener: Listener) -> Results:
     """One look: every cell of the study done, and judged."""
     cells = [Cell(arm.name, seed) for seed in range(declared.seeds) for arm in declared.arms]
-    plan = executor.plan(len(cells), _kept_threads(path))
-    header: dict[str, Any] = {"environment": {**environment(), **plan}, "command": _command()}
+    kept = _kept(path)
+    plan = executor.plan(len(cells), kept.get("threads"))
+    header: dict[str, Any] = {"environment": {**environment(), **plan, **kept}, "command": _command()}
     store = Store.open_for(declared, path, header)
     listener.stage("preparing")
     bench = declared.setup_of(declared.baseline.name).prepare(declared.base)
@@ -174,12 +175,13 @@ def _once(path: Path, study: Study, make: Callable[[], Any]) -> Any:
     return value
 
 
-def _kept_threads(path: Path) -> int | None:
-    """Threads change the last digit of sums: a study goes on as it began."""
+def _kept(path: Path) -> dict[str, Any]:
+    """Threads and precision change the last digits of sums: a study goes on as it began."""
     try:
-        return int(Store(path).header["environment"]["threads"])
+        began = Store(path).header["environment"]
+        return {"threads": int(began["threads"]), "bfloat16": bool(began["bfloat16"])}
     except (RequestError, KeyError, TypeError, ValueError):
-        return None
+        return {}
 
 
 def _command() -> str:

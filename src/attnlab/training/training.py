@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Self
 
 import torch
 from pydantic import model_validator
 
 from attnlab.spec import Positive, PositiveFloat, Spec
 from attnlab.training.optimizers import AdamW, Optimizer
+from attnlab.training.precision import Precision, multiplies_bfloat16, settled
 from attnlab.training.schedules import Constant, Schedule
-
-Precision = Literal["float32", "bfloat16-head"]
 
 
 class Training(Spec):
@@ -25,7 +24,7 @@ class Training(Spec):
     clip: PositiveFloat | None = 1.0  # largest norm of the gradient
     optimizer: Optimizer = AdamW()
     schedule: Schedule = Constant()
-    precision: Precision = "bfloat16-head"
+    precision: Precision = "auto"  # "bfloat16-head" where the processor is faster at it, else "float32"
     evaluations: Positive = 5  # how often train and dev loss are measured on the way, the end included
 
     @model_validator(mode="after")
@@ -45,4 +44,9 @@ class Training(Spec):
 
     @property
     def head_dtype(self) -> torch.dtype:
-        return torch.bfloat16 if self.precision == "bfloat16-head" else torch.float32
+        chosen = settled(self.precision, multiplies_bfloat16())
+        return torch.bfloat16 if chosen == "bfloat16-head" else torch.float32
+
+    def settled(self, bfloat16: bool) -> Training:
+        """With `auto` replaced by what it comes to on a machine with or without products in bfloat16."""
+        return self.model_copy(update={"precision": settled(self.precision, bfloat16)})

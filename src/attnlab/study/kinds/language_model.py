@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -81,6 +81,10 @@ class LanguageModel(Setup):
     def prepared(self, base: Path | None, framing: Framing, context: int) -> Prepared:
         """The corpus in sequences of at most `context` inputs."""
         return prepare(self.corpus, self.tokens, framing, context, base=base)
+
+    def settled(self, environment: Mapping[str, Any]) -> Self:
+        training = self.training.settled(bool(environment.get("bfloat16")))
+        return self.model_copy(update={"training": training})
 
     def prepare(self, base: Path | None) -> LanguageModelBench:
         return LanguageModelBench(self, base)
