@@ -67,12 +67,12 @@ def main(folder: Path) -> None:
         console.print(f"{verdict['arm']}: {verdict['verdict']}: {verdict['effect']:+.4f} {verdict['ci']}")
 
 
-def _losses(folder: Path, arm: str, seeds: int) -> tuple[NDArray[np.float64], Sequence[int]]:
+def _losses(folder: Path, arm: str, seeds: int) -> tuple[NDArray[np.float64], Sequence[float]]:
     """(seeds, documents), and the tokens of the documents."""
     store = open_study(folder)
     found = [store.result(Cell(arm, seed)) for seed in range(seeds)]
-    documents = [result.documents["test"] for result in found if result is not None]
-    return np.array([d.loss for d in documents]), documents[0].tokens
+    documents = [result.items["test"] for result in found if result is not None]
+    return np.array([d["loss"] for d in documents]), documents[0]["tokens"]
 
 
 if __name__ == "__main__":

@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-from attnlab.record import SCHEMA, Audit, Check, DocumentLosses, RunResult
+from attnlab.record import SCHEMA, Audit, Check, Items, RunResult, bits_per_byte
 
-LOSSES = DocumentLosses(("a", "b"), (2.0, 5.0), (30, 10), (100, 45))
+LOSSES = Items(("a", "b"), {"loss": (2.0, 5.0), "tokens": (30, 10)})
 
 
 def test_a_result_survives_json() -> None:
@@ -20,7 +20,7 @@ def test_a_result_survives_json() -> None:
         3,
         "invalid",
         metrics={"test_loss": 2.5},
-        documents={"test": LOSSES, "dev": LOSSES},
+        items={"test": LOSSES, "dev": LOSSES},
         checks=(Check("prefix-only", "fail", "it saw ahead", {"n": 3}),),
         sentences=({"text": "x", "loss": 1.0},),
         samples=("one", "two"),
@@ -34,7 +34,7 @@ def test_a_result_survives_json() -> None:
     assert RunResult.from_plain(plain) == result
 
 
-@pytest.mark.parametrize("missing", ["arm", "documents", "checks", "sentences", "samples"])
+@pytest.mark.parametrize("missing", ["arm", "items", "checks", "sentences", "samples"])
 def test_a_result_that_lacks_something_is_not_taken_for_one(missing: str) -> None:
     plain = RunResult("dot", 0, "ok").plain()
     del plain[missing]
@@ -42,15 +42,31 @@ def test_a_result_that_lacks_something_is_not_taken_for_one(missing: str) -> Non
         RunResult.from_plain(plain)
 
 
-def test_the_mean_is_over_tokens_and_not_over_documents() -> None:
-    assert LOSSES.total_tokens == 40
-    assert LOSSES.mean == pytest.approx((2.0 * 30 + 5.0 * 10) / 40)
+def test_a_mean_is_over_items_or_over_what_they_weigh() -> None:
+    assert LOSSES.mean("loss") == pytest.approx(3.5)
+    assert LOSSES.mean("loss", "tokens") == pytest.approx((2.0 * 30 + 5.0 * 10) / 40)
+
+
+def test_every_item_has_a_value_of_every_measure() -> None:
+    with pytest.raises(ValueError, match="1 values of 'loss' for 2 items"):
+        Items(("a", "b"), {"loss": (1.0,)})
 
 
 def test_bits_per_byte() -> None:
-    first, second = LOSSES.bits_per_byte
-    assert first == pytest.approx(2.0 * math.log2(math.e) * 30 / 100)
-    assert second == pytest.approx(5.0 * math.log2(math.e) * 10 / 45)
+    assert bits_per_byte(2.0, 30, 100) == pytest.approx(2.0 * math.log2(math.e) * 30 / 100)
+
+
+def test_a_result_of_the_first_version_is_read_as_items() -> None:
+    plain = RunResult("dot", 0, "ok", metrics={"test_loss": 2.75}).plain()
+    del plain["items"]
+    plain["documents"] = {
+        "test": {"names": ["a", "b"], "loss": [2.0, 5.0], "tokens": [30, 10], "bytes": [100, 45]}
+    }
+    items = RunResult.from_plain(plain).items["test"]
+    assert items.names == ("a", "b")
+    assert items.mean("loss", "tokens") == pytest.approx(2.75)
+    bits = 2.75 * 40 * math.log2(math.e) / 145
+    assert items.mean("bits_per_byte", "bytes") == pytest.approx(bits)
 
 
 @pytest.mark.parametrize(

@@ -43,30 +43,33 @@ class Audit:
 
 
 @dataclass(frozen=True)
-class DocumentLosses:
-    """The loss of every document of a split: the mean over its tokens, in nats, how many those are, and how
-    many bytes of text they stand for."""
+class Items:
+    """What was measured of every item of a split, a value of each measure per item.
+
+    An item is what a verdict pairs on: a document, a labelled text, a prompt. What an item weighs (its
+    tokens, its bytes) is a measure like any other.
+    """
 
     names: tuple[str, ...]
-    loss: tuple[float, ...]
-    tokens: tuple[int, ...]
-    bytes: tuple[int, ...]
+    values: Mapping[str, tuple[float, ...]]
 
-    @property
-    def total_tokens(self) -> int:
-        return sum(self.tokens)
+    def __post_init__(self) -> None:
+        for measure, values in self.values.items():
+            if len(values) != len(self.names):
+                raise ValueError(f"{len(values)} values of {measure!r} for {len(self.names)} items")
 
-    @property
-    def mean(self) -> float:
-        """The mean over all tokens, in nats."""
-        weighted = sum(loss * n for loss, n in zip(self.loss, self.tokens, strict=True))
-        return weighted / self.total_tokens
+    def __getitem__(self, measure: str) -> tuple[float, ...]:
+        return self.values[measure]
 
-    @property
-    def bits_per_byte(self) -> tuple[float, ...]:
-        """Of every document: a loss that does not depend on the tokenizer."""
-        rows = zip(self.loss, self.tokens, self.bytes, strict=True)
-        return tuple(loss * tokens / (math.log(2) * size) for loss, tokens, size in rows)
+    def mean(self, measure: str, weight: str | None = None) -> float:
+        """Over the items, each counting as much as its `weight` says; all alike without one."""
+        values = self[measure]
+        weights = self[weight] if weight else (1.0,) * len(values)
+        return sum(v * w for v, w in zip(values, weights, strict=True)) / sum(weights)
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Items:
+        return cls(tuple(plain["names"]), {what: tuple(values) for what, values in plain["values"].items()})
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,7 @@ class RunResult:
     seed: int
     status: RunStatus
     metrics: Mapping[str, float] = field(default_factory=dict)
-    documents: Mapping[str, DocumentLosses] = field(default_factory=dict)
+    items: Mapping[str, Items] = field(default_factory=dict)  # by split
     checks: tuple[Check, ...] = ()
     sentences: tuple[Mapping[str, Any], ...] = ()
     samples: tuple[str, ...] = ()
@@ -91,10 +94,27 @@ class RunResult:
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> RunResult:
-        fields = {k: v for k, v in plain.items() if k != "schema"}
-        fields["documents"] = {
-            split: DocumentLosses(*(tuple(d[key]) for key in ("names", "loss", "tokens", "bytes")))
-            for split, d in fields["documents"].items()
-        }
+        fields = {k: v for k, v in plain.items() if k not in ("schema", "documents")}
+        fields["items"] = items_in(plain)
         fields["checks"] = tuple(Check(**check) for check in fields["checks"])
         return cls(**{**fields, "sentences": tuple(fields["sentences"]), "samples": tuple(fields["samples"])})
+
+
+def bits_per_byte(loss: float, tokens: float, size: float) -> float:
+    """A mean loss in nats over tokens that stand for so many bytes, so that it does not depend on the
+    tokenizer."""
+    return loss * tokens / (math.log(2) * size)
+
+
+def items_in(plain: Mapping[str, Any]) -> dict[str, Items]:
+    """The items of every split that a `result.json` holds."""
+    if "documents" in plain:  # as the first version wrote them
+        return {split: Items.from_plain(_as_items(losses)) for split, losses in plain["documents"].items()}
+    return {split: Items.from_plain(items) for split, items in plain["items"].items()}
+
+
+def _as_items(losses: Mapping[str, Any]) -> dict[str, Any]:
+    """The losses of documents, which were once all that a run kept, as items."""
+    values = {measure: losses[measure] for measure in ("loss", "tokens", "bytes")}
+    values["bits_per_byte"] = [bits_per_byte(*row) for row in zip(*values.values(), strict=True)]
+    return {"names": losses["names"], "values": values}

@@ -83,26 +83,28 @@ def test_sequences(model: DecoderModel, split: Encoded, expected: list[np.ndarra
 def test_documents(model: DecoderModel, split: Encoded, expected: list[np.ndarray]) -> None:  # type: ignore[type-arg]
     found = document_losses(model, split)
     assert found.names == ("a", "b", "c", "d")  # the one without a prediction says nothing
-    for name, loss, tokens, size in zip(found.names, found.loss, found.tokens, found.bytes, strict=True):
+    for name, loss, tokens, size in zip(
+        found.names, *(found[m] for m in ("loss", "tokens", "bytes")), strict=True
+    ):
         mine = [i for i, document in enumerate(DOCUMENTS) if split.names[document] == name]
         every = np.concatenate([expected[i] for i in mine])
         assert tokens == len(every)
         assert size == sum(split.bytes[i] for i in mine)
         assert loss == pytest.approx(every.mean(), rel=1e-5)
     whole = np.concatenate(expected)
-    assert found.mean == pytest.approx(whole.mean(), rel=1e-5)
-    assert found.mean == pytest.approx(mean_loss(model, split), rel=1e-12)
-    bits = np.dot(found.bits_per_byte, found.bytes) / sum(found.bytes)
+    assert found.mean("loss", "tokens") == pytest.approx(whole.mean(), rel=1e-5)
+    assert found.mean("loss", "tokens") == pytest.approx(mean_loss(model, split), rel=1e-12)
+    bits = found.mean("bits_per_byte", "bytes")
     assert bits == pytest.approx(whole.sum() / math.log(2) / split.bytes.sum(), rel=1e-5)
 
 
 def test_documents_weigh_by_their_tokens(split: Encoded) -> None:
     sums = np.asarray(LENGTHS, dtype=float) * np.arange(10)  # sequence i costs i nats a token
     found = by_document(split, sums)
-    assert found.loss == pytest.approx(
+    assert found["loss"] == pytest.approx(
         (16 / 21, 2.0, (9 * 3 + 12 * 4 + 3 * 5) / 24, (8 * 6 + 16 * 7 + 2 * 8 + 7 * 9) / 33)
     )
-    assert found.tokens == (21, 1, 24, 33)
+    assert found["tokens"] == (21, 1, 24, 33)
 
 
 def test_the_mean_over_some_sequences_is_over_their_tokens(

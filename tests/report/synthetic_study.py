@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from attnlab.record import SCHEMA, Check, DocumentLosses, RunResult
+from attnlab.record import SCHEMA, Check, Items, RunResult
 from attnlab.verdict import LOSS, judge_many
 
 DOCUMENTS = 30
@@ -167,13 +167,9 @@ class MadeUpStudy:
             return RunResult(arm.name, seed, word, reason=why, seconds=13.7, steps=self.steps // 3)
         loss = 5.3 + hard + arm.shift + luck + rng.normal(0, self.noise / 3)
         loss = loss + rng.normal(0, self.document_noise, DOCUMENTS)
-        documents = DocumentLosses(
-            tuple(f"address {i}" for i in range(DOCUMENTS)),
-            tuple(map(float, loss)),
-            (700,) * DOCUMENTS,
-            (3600,) * DOCUMENTS,
-        )
-        test = documents.mean
+        names = tuple(f"address {i}" for i in range(DOCUMENTS))
+        items = Items(names, {"loss": tuple(map(float, loss)), "tokens": (700,) * DOCUMENTS})
+        test = items.mean("loss", "tokens")
         metrics = {"test_loss": test}
         for length in self.lengths:
             if arm.knows is None or length <= arm.knows:
@@ -204,7 +200,7 @@ class MadeUpStudy:
             seed=seed,
             status="invalid" if arm.sees_future else "ok",
             metrics=metrics,
-            documents={"test": documents},
+            items={"test": items},
             checks=(check,) if self.extras else (),
             sentences=tuple(
                 {
@@ -308,7 +304,7 @@ _EVIDENCE = {
 
 
 def _losses(runs: Sequence[RunResult]) -> np.ndarray:
-    rows = [run.documents["test"].loss if run.documents else (math.nan,) * DOCUMENTS for run in runs]
+    rows = [run.items["test"]["loss"] if run.items else (math.nan,) * DOCUMENTS for run in runs]
     return np.array(rows)
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from attnlab import report
 from attnlab.errors import RequestError
+from attnlab.report.pictures.floors import floors_picture
 from attnlab.report.reading import read
 from attnlab.report.tables import arms, equal, facts, findings, texts
 from attnlab.report.tables.table import Column, Table
@@ -189,3 +190,25 @@ def test_a_floor_that_no_arm_beats_is_named(tmp_path: Path) -> None:
 def test_one_nat_is_one(tmp_path: Path, margin: float, said: str) -> None:
     study = read(replace(NORMAL, margin=margin).write(tmp_path / "study"))
     assert margin_in_words(study).startswith(said)
+
+
+def test_floors_in_the_metric_itself_where_more_is_better(tmp_path: Path) -> None:
+    directory = NORMAL.write(tmp_path / "study")
+    for path in directory.glob("runs/*/*/result.json"):
+        run = json.loads(path.read_text())
+        run["metrics"] = {"test_accuracy": 0.8}
+        path.write_text(json.dumps(run))
+    for name in ("study.json", "results.json"):
+        kept = json.loads((directory / name).read_text())
+        kept["study"]["metric"] = "test_accuracy"
+        kept["better"] = "higher"
+        kept["floors"] = {"majority": {"accuracy": 0.4}, "TF-IDF": {"accuracy": 0.9}}
+        (directory / name).write_text(json.dumps(kept))
+    study = read(directory)
+    assert not study.metric.lower_is_better
+    assert "test accuracy is 0.8000; the TF-IDF has 0.9000" in warning(study)
+    assert "majority" not in warning(study)
+    picture = floors_picture(study)
+    assert picture is not None
+    assert "test accuracy (higher is better)" in picture.wide
+    assert "log scale" not in picture.wide

@@ -62,6 +62,7 @@ CONTRACT = {
         "name": str,
         "question": str,
         "metric": str,
+        "better": str,
         "baseline": str,
         "margin": NUMBER,
         "fingerprint": str,
@@ -119,6 +120,7 @@ def test_the_directory_of_a_study_holds_what_it_promises(folder: Path) -> None:
     study = load_study(folder / "small.toml")
     assert header["fingerprint"] == study.fingerprint == kept["study"]["fingerprint"]
     assert header["study"] == study.plain()
+    assert header["better"] == kept["study"]["better"] == "lower"
     assert {"torch", "python", "cpu", "cores", "threads"} <= header["environment"].keys()
     assert open_study(out).study().fingerprint == study.fingerprint
 
@@ -136,9 +138,9 @@ def test_the_directory_of_a_study_holds_what_it_promises(folder: Path) -> None:
             assert (result.status, result.steps, len(result.samples)) == ("ok", 12, 2)
             assert [s["text"] for s in result.sentences] == ["the cat sees a dog", "nobody knows"]
             assert result.sentences[1]["unknown"] == 2
-            losses = result.documents["test"]
-            assert result.metrics["test_loss"] == pytest.approx(losses.mean)
-            assert result.metrics["test_perplexity"] == pytest.approx(math.exp(losses.mean))
+            losses = result.items["test"].mean("loss", "tokens")
+            assert result.metrics["test_loss"] == pytest.approx(losses)
+            assert result.metrics["test_perplexity"] == pytest.approx(math.exp(losses))
             assert result.metrics["prefix_perplexity"] == pytest.approx(
                 result.metrics["ordinary_perplexity"], rel=1e-4
             )

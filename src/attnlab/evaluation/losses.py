@@ -14,7 +14,7 @@ from torch import Tensor
 
 from attnlab.attention import Layout
 from attnlab.model import DecoderModel
-from attnlab.record import DocumentLosses
+from attnlab.record import Items, bits_per_byte
 from attnlab.tokens.batches import Batch, in_order_of_length
 from attnlab.tokens.encoded import Encoded
 
@@ -54,23 +54,28 @@ def sequence_losses(
     return sums
 
 
-def document_losses(model: DecoderModel, split: Encoded) -> DocumentLosses:
-    """The mean loss and the number of tokens of every document of a split."""
+def document_losses(model: DecoderModel, split: Encoded) -> Items:
+    """The mean loss of every document of a split, its tokens and its bytes."""
     return by_document(split, sequence_losses(model, split))
 
 
-def by_document(split: Encoded, sums: Losses) -> DocumentLosses:
-    """Sums per sequence, as means per document."""
+def by_document(split: Encoded, sums: Losses) -> Items:
+    """Sums per sequence, as means per document; in bits per byte too."""
     documents = len(split.names)
     tokens = np.bincount(split.document, split.targets_per_sequence, documents)
     losses = np.bincount(split.document, sums, documents)
     sizes = np.bincount(split.document, split.bytes, documents)
     held = tokens > 0  # a document too short for a single prediction says nothing
-    return DocumentLosses(
+    loss, tokens, sizes = losses[held] / tokens[held], tokens[held].astype(int), sizes[held].astype(int)
+    rows = zip(loss.tolist(), tokens.tolist(), sizes.tolist(), strict=True)
+    return Items(
         names=tuple(name for name, keep in zip(split.names, held, strict=True) if keep),
-        loss=tuple((losses[held] / tokens[held]).tolist()),
-        tokens=tuple(tokens[held].astype(int).tolist()),
-        bytes=tuple(sizes[held].astype(int).tolist()),
+        values={
+            "loss": tuple(loss.tolist()),
+            "tokens": tuple(tokens.tolist()),
+            "bytes": tuple(sizes.tolist()),
+            "bits_per_byte": tuple(bits_per_byte(*row) for row in rows),
+        },
     )
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import StoreError
-from attnlab.record import SCHEMA
+from attnlab.record import SCHEMA, items_in
 from attnlab.report.logs import read_log
 from attnlab.report.studied import Arm, Metric, Run, Studied
 
@@ -28,7 +28,7 @@ def read(directory: Path) -> Studied:
     declaration: Plain = dict(study.get("study") or {})
     path = directory / "results.json"
     results = _load(path) if path.is_file() else {}
-    head: Plain = {**declaration, **(results.get("study") or {})}
+    head: Plain = {"better": study.get("better"), **declaration, **(results.get("study") or {})}
     found = _Runs(directory / "runs")
     entries = _entries(declaration, results, found)
     seeds = _declared_seeds(declaration.get("seeds"))
@@ -38,7 +38,7 @@ def read(directory: Path) -> Studied:
         directory=directory,
         name=str(head.get("name") or directory.name),
         question=str(head.get("question") or ""),
-        metric=Metric.named(head.get("metric") or "loss", arms),
+        metric=Metric.named(str(head.get("metric") or "loss"), head.get("better"), arms),
         margin=float(head.get("margin") or 0.0),
         baseline=str(head.get("baseline") or (arms[0].name if arms else "")),
         arms=tuple(arms),
@@ -178,4 +178,5 @@ def _run(arm: str, seed: int, summary: Plain | None, found: _Runs) -> Run:
         sentences=tuple(known.get("sentences") or ()),
         samples=tuple(str(s) for s in known.get("samples") or ()),
         log=read_log(folder / "metrics.jsonl") if folder else (),
+        items=items_in(result) if result else {},
     )

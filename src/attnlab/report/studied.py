@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from attnlab.record import Items
 from attnlab.report.logs import Entry
 from attnlab.report.names import label, length_of
 from attnlab.report.numbers import Spread, spread
@@ -32,6 +33,7 @@ class Run:
     sentences: tuple[Mapping[str, Any], ...] = ()
     samples: tuple[str, ...] = ()
     log: tuple[Entry, ...] = ()
+    items: Mapping[str, Items] = field(default_factory=dict)
 
     @property
     def done(self) -> bool:
@@ -101,11 +103,8 @@ class Metric:
     lower_is_better: bool = True
 
     @classmethod
-    def named(cls, declared: Any, arms: Sequence[Arm]) -> Metric:
-        if isinstance(declared, Mapping):
-            name, better = str(declared.get("name", "loss")), declared.get("better")
-        else:
-            name, better = str(declared), None
+    def named(cls, name: str, better: str | None, arms: Sequence[Arm]) -> Metric:
+        """`better` is what the study says; one that does not say is judged by the name."""
         lower = better == "lower" if better else not any(word in name for word in _HIGHER_IS_BETTER)
         kept = {key for arm in arms for run in arm.runs for key in run.metrics}
         key = next((k for k in (name, f"test_{name}", f"dev_{name}") if k in kept), name)
@@ -118,6 +117,16 @@ class Metric:
     @property
     def in_nats(self) -> bool:
         return self.name == "loss" or self.name.endswith("_loss")
+
+
+@dataclass(frozen=True)
+class Floored:
+    """What simple methods reach, in a measure that the arms were measured in too."""
+
+    what: str  # as the floors call it
+    key: str  # as the runs do
+    values: Mapping[str, float]
+    lower_is_better: bool
 
 
 @dataclass(frozen=True)
@@ -170,6 +179,18 @@ class Studied:
         if base is None or base.deviation is None:
             return None
         return math.sqrt(2) * base.deviation
+
+    @property
+    def floored(self) -> Floored | None:
+        """What the floors and the arms have in common: their perplexity, or else what the study is judged by.
+        None where they have nothing."""
+        known = {what for facts in self.floors.values() for what in facts}
+        _, _, own = self.metric.key.partition("_")
+        what = "perplexity" if "perplexity" in known and self.has("test_perplexity") else own
+        key = "test_perplexity" if what == "perplexity" else self.metric.key
+        values = {name: float(facts[what]) for name, facts in self.floors.items() if facts.get(what)}
+        lower = what == "perplexity" or self.metric.lower_is_better
+        return Floored(what, key, values, lower) if values and self.has(key) else None
 
     def metric_keys(self) -> list[str]:
         """Every measure that some run kept, the usual ones first, those by length last and by length."""

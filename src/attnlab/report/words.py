@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from attnlab.report import numbers
-from attnlab.report.names import quoted
+from attnlab.report.names import label, quoted
 from attnlab.report.studied import Arm, Studied
 
 
@@ -110,17 +110,21 @@ def margin_in_words(study: Studied) -> str:
 
 
 def warning(study: Studied) -> str:
-    """What puts every verdict in another light: that counting words does as well as the best arm."""
-    reached = [found.mean for arm in study.arms if arm.ranked and (found := arm.values("test_perplexity"))]
-    floors = {name: facts["perplexity"] for name, facts in study.floors.items() if facts.get("perplexity")}
-    if not reached or not floors:
+    """What puts every verdict in another light: that a simple method does as well as the best arm."""
+    floored = study.floored
+    if floored is None:
         return ""
-    unbeaten = {name: value for name, value in floors.items() if value <= min(reached)}
+    lower = floored.lower_is_better
+    reached = [found.mean for arm in study.arms if arm.ranked and (found := arm.values(floored.key))]
+    if not reached:
+        return ""
+    best = min(reached) if lower else max(reached)
+    unbeaten = {name: v for name, v in floored.values.items() if (v <= best if lower else v >= best)}
     if not unbeaten:
         return ""
     told = [f"the {name} has {numbers.plain(value)}" for name, value in unbeaten.items()]
     return (
-        f"The best arm's test perplexity is {numbers.plain(min(reached))}; {numbers.listed(told)}, "
+        f"The best arm's {label(floored.key)} is {numbers.plain(best)}; {numbers.listed(told)}, "
         "by counting words alone. What holds among arms that learned so little may not hold among others."
     )
 

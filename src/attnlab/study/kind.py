@@ -21,12 +21,15 @@ from attnlab.verdict import Metric
 
 @dataclass(frozen=True)
 class Held:
-    """A metric a study can be judged by: the split whose documents are paired, what is measured of each, and
-    the good direction."""
+    """A metric a study can be judged by: the split whose items are paired, what is measured of each, how much
+    each counts, and the good direction."""
 
     split: str
-    what: str  # "loss" or "bits_per_byte"
+    measure: str  # of each item, as the runs keep it
     metric: Metric
+    weight: str | None = None  # the measure that says how much an item counts; without one, all alike
+    # Why an arm whose weights are not the baseline's cannot be compared with it; nothing where it can.
+    unlike: str = ""
 
 
 class Setup(Spec, ABC):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlab.record import SCHEMA, Check, DocumentLosses, RunResult
+from attnlab.record import SCHEMA, Check, Items, RunResult
 from attnlab.study.kind import Held
 from attnlab.study.store import Cell, Store
 from attnlab.study.study import Study
@@ -32,6 +32,7 @@ def assemble(store: Store, study: Study, audits: Audits) -> dict[str, Any]:
             "name": study.name,
             "question": study.question,
             "metric": study.metric,
+            "better": study.judged_by.metric.better,
             "baseline": study.baseline.name,
             "margin": study.margin,
             "fingerprint": study.fingerprint,
@@ -110,27 +111,27 @@ def _worst(runs: Sequence[RunResult]) -> list[dict[str, Any]]:
 def judged(
     study: Study, runs: Mapping[str, Sequence[RunResult]], findings: Mapping[str, str]
 ) -> list[Verdict]:
-    """Every arm against the baseline, on the documents and the seeds that both have."""
+    """Every arm against the baseline, on the items and the seeds that both have."""
     held, baseline = study.judged_by, study.baseline.name
     others = {name: arm_runs for name, arm_runs in runs.items() if name != baseline}
     seeds = sorted(set.intersection(*({run.seed for run in arm_runs} for arm_runs in runs.values())))
     if not others or not seeds:
         return []
-    names, first = _items(runs, held)
-    if not names:
+    first = _items(runs, held)
+    if not first.names:
         return []
     reasons = dict(findings)
     if baseline in reasons:
         reason = reasons.pop(baseline)
         reasons = dict.fromkeys(others, f"the baseline is invalid ({reason})") | reasons
     for name, arm_runs in others.items():
-        if held.what == "loss" and any(_tokens(run, held) not in (None, first.tokens) for run in arm_runs):
-            reasons.setdefault(
-                name,
-                "its vocabulary is not the baseline's, and losses per token of different tokens cannot be "
-                f"compared; judge by {held.split}_bits_per_byte",
-            )
-    values = {name: _values(arm_runs, seeds, names, held) for name, arm_runs in runs.items()}
+        if held.unlike and any(
+            _weights(run.items[held.split], held) != _weights(first, held)
+            for run in arm_runs
+            if held.split in run.items
+        ):
+            reasons.setdefault(name, held.unlike)
+    values = {name: _values(arm_runs, seeds, first.names, held) for name, arm_runs in runs.items()}
     verdicts = judge_many(
         values[baseline],
         {name: values[name] for name in others},
@@ -146,8 +147,8 @@ def judged(
 def baseline_noise(study: Study, runs: Sequence[RunResult]) -> NoiseFloor | None:
     """What the seed alone does to the baseline: no difference smaller than that means anything."""
     held = study.judged_by
-    names, first = _items({study.baseline.name: runs}, held)
-    values = _values(runs, [run.seed for run in runs], names, held)
+    first = _items({study.baseline.name: runs}, held)
+    values = _values(runs, [run.seed for run in runs], first.names, held)
     if np.isfinite(values).all(axis=1).sum() < 2:
         return None
     return noise_floor(
@@ -159,34 +160,27 @@ def baseline_noise(study: Study, runs: Sequence[RunResult]) -> NoiseFloor | None
     )
 
 
-def _weights(documents: DocumentLosses, held: Held) -> NDArray[np.float64]:
-    """How much each document counts: by its tokens, or by its bytes where the metric is per byte."""
-    return np.asarray(documents.tokens if held.what == "loss" else documents.bytes, dtype=float)
+def _items(runs: Mapping[str, Sequence[RunResult]], held: Held) -> Items:
+    """The items to pair on, as the first run that has them knows them."""
+    found = (
+        run.items[held.split] for arm_runs in runs.values() for run in arm_runs if held.split in run.items
+    )
+    return next(found, Items((), {}))
 
 
-def _items(runs: Mapping[str, Sequence[RunResult]], held: Held) -> tuple[tuple[str, ...], DocumentLosses]:
-    """The documents to pair on, as the first run that has them knows them."""
-    for arm_runs in runs.values():
-        for run in arm_runs:
-            if held.split in run.documents:
-                return run.documents[held.split].names, run.documents[held.split]
-    return (), DocumentLosses((), (), (), ())
-
-
-def _tokens(run: RunResult, held: Held) -> tuple[int, ...] | None:
-    return run.documents[held.split].tokens if held.split in run.documents else None
+def _weights(items: Items, held: Held) -> tuple[float, ...] | None:
+    return items[held.weight] if held.weight and items.names else None
 
 
 def _values(
     runs: Sequence[RunResult], seeds: Sequence[int], names: tuple[str, ...], held: Held
 ) -> NDArray[np.float64]:
-    """(seeds, documents); a run without losses, because it diverged, is a row of NaN and leaves its pair."""
+    """(seeds, items); a run that kept none, because it diverged, is a row of NaN and leaves its pair."""
     by_seed = {run.seed: run for run in runs}
     values = np.full((len(seeds), len(names)), np.nan)
     for row, seed in enumerate(seeds):
-        losses = by_seed[seed].documents.get(held.split)
-        if losses is not None:
-            found = losses.loss if held.what == "loss" else losses.bits_per_byte
-            by_name = dict(zip(losses.names, found, strict=True))
+        items = by_seed[seed].items.get(held.split)
+        if items is not None:
+            by_name = dict(zip(items.names, items[held.measure], strict=True))
             values[row] = [by_name.get(name, np.nan) for name in names]
     return values

@@ -131,7 +131,8 @@ def _refuse_if_never_judged(study: Study, bench: Bench) -> None:
     """Only the text itself tells which splits there are to judge by."""
     splits = bench.facts().get("splits")
     if splits and study.judged_by.split not in splits:
-        held_out = [f"{split}_{study.judged_by.what}" for split in splits if split != "train"]
+        own = study.judged_by.split
+        held_out = [study.metric.replace(own, split, 1) for split in splits if split != "train"]
         raise RequestError(unknown("metric", study.metric, held_out))
 
 

@@ -52,8 +52,13 @@ class Store:
 
     def write_header(self, study: Study, header: Mapping[str, Any]) -> None:
         """`study.json`: the declaration as resolved, its fingerprint, and what is known of where it ran."""
-        base = {"base": str(study.base) if study.base else None}
-        declared = {"schema": SCHEMA, "study": study.plain(), "fingerprint": study.fingerprint, **base}
+        declared = {
+            "schema": SCHEMA,
+            "study": study.plain(),
+            "fingerprint": study.fingerprint,
+            "better": study.judged_by.metric.better,
+            "base": str(study.base) if study.base else None,
+        }
         write_json(self.path / "study.json", {**declared, **header})
 
     @property

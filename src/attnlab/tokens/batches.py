@@ -32,6 +32,10 @@ class Batch:
 
     @property
     def tokens(self) -> int:
+        return len(self.inputs_N)
+
+    @property
+    def targets(self) -> int:
         return len(self.targets_N)
 
     def split(self, pieces: int) -> Iterator[Batch]:

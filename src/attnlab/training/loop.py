@@ -18,18 +18,25 @@ import torch
 from torch import nn
 
 from attnlab.model.initial import stream
-from attnlab.tokens.batches import Batch, Batches
 from attnlab.training.checkpoint import Checkpoint
-from attnlab.training.objectives import Objective
+from attnlab.training.objectives import Objective, Work
 from attnlab.training.training import Training
 
 M = TypeVar("M", bound=nn.Module)
+W = TypeVar("W", bound=Work)
+W_co = TypeVar("W_co", covariant=True)
 Row = Mapping[str, Any]
 Status = Literal["ok", "diverged"]
 
 _LOGGED_ROWS = 200  # lines of a run's curve
 _EXPLODED = 3.0  # times the first loss, on the running mean below: worse than knowing nothing
 _MEMORY = 0.9  # of the running mean of the loss
+
+
+class Steps(Protocol[W_co]):
+    """The batch of every step, a function of the step alone."""
+
+    def __getitem__(self, step: int, /) -> W_co: ...
 
 
 class Observer(Protocol):
@@ -53,12 +60,12 @@ class Interrupted(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run(Generic[M]):
+class Run(Generic[M, W]):
     """Everything one training run needs."""
 
     model: M
-    objective: Objective[M]
-    batches: Batches
+    objective: Objective[M, W]
+    batches: Steps[W]
     training: Training
     steps: int
     seed: int
@@ -101,7 +108,7 @@ class Progress:
             self.status, self.reason = "diverged", f"the {lost[0]} was {row[lost[0]]} at step {self.step}"
 
 
-def train(run: Run[Any], observer: Observer) -> Progress:
+def train(run: Run[Any, Any], observer: Observer) -> Progress:
     """Train until the budget is used, the run diverges, or the observer asks to stop (`Interrupted`)."""
     optimizer = run.training.optimizer.build(run.model)
     rates = [group["lr"] for group in optimizer.param_groups]
@@ -134,7 +141,7 @@ def train(run: Run[Any], observer: Observer) -> Progress:
         if (
             progress.step % log_every == 0
             or progress.step == 1
-            or "dev_loss" in row
+            or progress.step in evaluate_at
             or progress.status != "ok"
         ):
             observer.row(row)
@@ -146,15 +153,15 @@ def train(run: Run[Any], observer: Observer) -> Progress:
     return progress
 
 
-def _step(run: Run[Any], optimizer: torch.optim.Optimizer, batch: Batch, step: int) -> float:
-    """One step; gives back the mean loss over the batch's tokens."""
+def _step(run: Run[Any, Any], optimizer: torch.optim.Optimizer, batch: Work, step: int) -> float:
+    """One step; gives back the mean loss over the batch's targets."""
     torch.manual_seed(stream(run.seed, "step", step))
     optimizer.zero_grad(set_to_none=True)
     total = 0.0
     pieces = [batch] if run.training.accumulate == 1 else batch.split(run.training.accumulate)
     for piece in pieces:
-        # By the tokens of the whole batch: pieces of unequal length then add up to the same gradient.
-        loss = run.objective(run.model, piece) / batch.tokens
+        # By the targets of the whole batch: pieces of unequal length then add up to the same gradient.
+        loss = run.objective(run.model, piece) / batch.targets
         loss.backward()
         total += loss.item()
     if run.training.clip is not None:
@@ -163,13 +170,13 @@ def _step(run: Run[Any], optimizer: torch.optim.Optimizer, batch: Batch, step: i
     return total
 
 
-def _save(run: Run[Any], optimizer: torch.optim.Optimizer, progress: Progress) -> None:
+def _save(run: Run[Any, Any], optimizer: torch.optim.Optimizer, progress: Progress) -> None:
     if run.checkpoint is not None:
         facts = {"seed": run.seed, "progress": vars(progress)}
         Checkpoint.of(run.model, optimizer, facts).write(run.checkpoint)
 
 
-def _resume(run: Run[Any], optimizer: torch.optim.Optimizer) -> Progress:
+def _resume(run: Run[Any, Any], optimizer: torch.optim.Optimizer) -> Progress:
     if run.checkpoint is None or not run.checkpoint.exists():
         return Progress()
     checkpoint = Checkpoint.read(run.checkpoint)

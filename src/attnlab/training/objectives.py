@@ -5,8 +5,9 @@ Shapes: N tokens of a flat stream.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Protocol, Self, TypeVar
 
 import torch
 from torch import Tensor
@@ -16,13 +17,30 @@ from attnlab.model import DecoderModel
 from attnlab.tokens.batches import Batch
 from attnlab.training.head_loss import head_loss
 
+
+class Work(Protocol):
+    """One step's worth of examples, whatever they are."""
+
+    @property
+    def tokens(self) -> int:
+        """How many go through the model."""
+
+    @property
+    def targets(self) -> int:
+        """How many losses the objective adds up."""
+
+    def split(self, pieces: int) -> Iterator[Self]:
+        """The same examples in at most `pieces` smaller batches."""
+
+
 M = TypeVar("M", contravariant=True)
+W = TypeVar("W", bound=Work, contravariant=True)
 
 
-class Objective(Protocol[M]):
-    """The summed loss of a model on a batch; dividing by the batch's tokens is the loop's."""
+class Objective(Protocol[M, W]):
+    """The summed loss of a model on a batch; dividing by the batch's targets is the loop's."""
 
-    def __call__(self, model: M, batch: Batch) -> Tensor: ...
+    def __call__(self, model: M, batch: W) -> Tensor: ...
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The arms beside the floors: how far attention is above counting words."""
+"""The arms beside the floors: how far attention is above simple methods, such as counting words."""
 
 from __future__ import annotations
 
@@ -7,33 +7,37 @@ from typing import Any
 import altair as alt
 
 from attnlab.report import numbers
+from attnlab.report.names import label
 from attnlab.report.pictures import palette
 from attnlab.report.pictures.picture import Frame, Picture, finished, picture, untold
 from attnlab.report.studied import Studied
 
 
 def floors_picture(study: Studied) -> Picture | None:
-    """None unless both the floors' and some arm's test perplexity are known."""
-    floors: list[dict[str, Any]] = [
-        {"name": name, "perplexity": float(facts["perplexity"]), "kind": "floor"}
-        for name, facts in study.floors.items()
-        if facts.get("perplexity")
+    """None unless the floors and some arm have a measure in common."""
+    floored = study.floored
+    if floored is None:
+        return None
+    what, better = floored.what, min if floored.lower_is_better else max
+    data: list[dict[str, Any]] = [
+        {"name": name, what: value, "kind": "floor"} for name, value in floored.values.items()
     ]
-    arms: list[dict[str, Any]] = [
-        {"name": arm.name, "perplexity": value, "kind": "arm", "seed": seed}
+    data += [
+        {"name": arm.name, what: value, "kind": "arm", "seed": seed}
         for arm in study.arms
         if arm.ranked
-        for seed, value in arm.by_seed("test_perplexity").items()
+        for seed, value in arm.by_seed(floored.key).items()
     ]
-    if not floors or not arms:
+    if not any(datum["kind"] == "arm" for datum in data):
         return None
-    data = [
-        {**d, "told": f"{d['name']}: perplexity {numbers.plain(d['perplexity'])}"} for d in [*floors, *arms]
-    ]
+    data = [{**d, "told": f"{d['name']}: {label(what)} {numbers.plain(d[what])}"} for d in data]
     best: dict[str, float] = {}
     for datum in data:
-        best[datum["name"]] = min(datum["perplexity"], best.get(datum["name"], datum["perplexity"]))
-    order = sorted(best, key=best.__getitem__)
+        best[datum["name"]] = better(datum[what], best.get(datum["name"], datum[what]))
+    order = sorted(best, key=best.__getitem__, reverse=not floored.lower_is_better)
+    log = what == "perplexity"
+    below = f"{label(floored.key)}{', log scale' if log else ''} "
+    below += f"({'lower' if floored.lower_is_better else 'higher'} is better)"
 
     def draw(frame: Frame) -> alt.TopLevelMixin:
         words = list(palette.WORDS.values())
@@ -42,11 +46,9 @@ def floors_picture(study: Studied) -> Picture | None:
             .mark_point(size=80, filled=True, opacity=0.9)
             .encode(
                 x=alt.X(
-                    "perplexity:Q",
-                    scale=alt.Scale(type="log", nice=False, padding=12),
-                    axis=alt.Axis(
-                        title="test perplexity, log scale (lower is better)", tickCount=6, format="~r"
-                    ),
+                    f"{what}:Q",
+                    scale=alt.Scale(type="log" if log else "linear", nice=False, zero=False, padding=12),
+                    axis=alt.Axis(title=below, tickCount=6, format="~r"),
                 ),
                 y=alt.Y("name:N", sort=order, axis=alt.Axis(title=None, grid=True, labelColor=palette.INK)),
                 color=alt.Color(
@@ -65,8 +67,7 @@ def floors_picture(study: Studied) -> Picture | None:
         )
         return finished(chart, "Beside the floors")
 
-    caption = (
-        "N-gram models counted on the same training text, scored on the same test tokens. Each dot is a seed."
-    )
+    caption = "Simple methods, fitted to the same training text and scored on the same test split. "
+    caption += "Each dot is a seed."
     told = {f"{name}: from {numbers.plain(value)}" for name, value in best.items()}
     return picture("floors", "Beside the floors", caption, "; ".join(sorted(told)), draw, untold(data))

@@ -14,7 +14,7 @@ _ABOUT_THE_FUTURE = ("prefix_perplexity", "ordinary_perplexity", "prefix_loss", 
 
 
 def arms_table(study: Studied) -> Table | None:
-    """An arm a row at a glance, the n-gram floors below on the same tokens."""
+    """An arm a row at a glance, the floors below on the same split."""
     measures = _measures(study)[:2]
     columns = [
         Column("arm", number=False),
@@ -30,7 +30,7 @@ def arms_table(study: Studied) -> Table | None:
     floors = [_floor_row(name, facts, measures, len(columns)) for name, facts in study.floors.items()]
     note = f"Mean {numbers.PLUS_MINUS} standard deviation over the runs. A difference is the arm less the "
     note += "baseline, paired by seed, with the interval it may really lie in."
-    note += " A floor is what counting words reaches on the same tokens." if floors else ""
+    note += " A floor is what a simple method reaches on the same test split." if floors else ""
     if any(not arm.ranked for arm in study.arms):
         note += " The figures of an invalid arm do not mean what the others' mean."
     return table("arms", "What each arm reached, and what it cost", columns, [*rows, *floors], note)

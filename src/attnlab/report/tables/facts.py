@@ -89,14 +89,14 @@ def _pairs(facts: Mapping[str, Any], *, skip: Iterable[str] = ()) -> list[tuple[
 
 
 def floors_table(study: Studied) -> Table | None:
-    """What n-gram models reach on the test tokens."""
+    """What simple methods reach on the test split."""
     keys = list(dict.fromkeys(key for facts in study.floors.values() for key in facts))
     columns = [Column("floor", number=False), *(Column(key.replace("_", " ")) for key in keys)]
     rows = [
         Row((Cell(name), *(Cell(_fact(key, facts.get(key))) for key in keys)), "floor")
         for name, facts in study.floors.items()
     ]
-    return table("floors-table", "Floors on the test tokens", columns, rows)
+    return table("floors-table", "Floors on the test split", columns, rows)
 
 
 def parameter_tables(study: Studied) -> list[Table]:

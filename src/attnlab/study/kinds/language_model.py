@@ -21,7 +21,7 @@ from attnlab.evaluation.losses import document_losses, mean_loss, perplexity, sa
 from attnlab.evaluation.prefix import prefix_score
 from attnlab.model import Decoder, DecoderModel
 from attnlab.model.count import count_parameters, derive
-from attnlab.record import Check, DocumentLosses, RunResult
+from attnlab.record import Check, Items, RunResult
 from attnlab.spec import Count, Positive, Spec
 from attnlab.study.kind import Bench, Held, Setup
 from attnlab.tokens import Blocks, Encoded, Framing, Prepared, Sentences, Tokenizer, Words, prepare
@@ -71,8 +71,14 @@ class LanguageModel(Setup):
 
     @classmethod
     def metric(cls, name: str) -> Held | None:
-        split = re.fullmatch(r"(?!train)(\w+?)_(loss|bits_per_byte)", name)
-        return Held(split[1], split[2], Metric(name, "lower")) if split else None
+        found = re.fullmatch(r"(?!train)(\w+?)_(loss|bits_per_byte)", name)
+        if found is None:
+            return None
+        split, measure = found.groups()
+        metric = Metric(name, "lower")
+        if measure == "bits_per_byte":
+            return Held(split, measure, metric, weight="bytes")
+        return Held(split, measure, metric, weight="tokens", unlike=_OTHER_TOKENS.format(split))
 
     @classmethod
     def metric_names(cls) -> tuple[str, ...]:
@@ -89,6 +95,11 @@ class LanguageModel(Setup):
     def prepare(self, base: Path | None) -> LanguageModelBench:
         return LanguageModelBench(self, base)
 
+
+_OTHER_TOKENS = (
+    "its vocabulary is not the baseline's, and losses per token of different tokens cannot be compared; "
+    "judge by {}_bits_per_byte"
+)
 
 # What must hold before a loss of an arm is shown.
 _GATE = (sane.shape, sane.determinism, causality, sane.length, sane.batch)
@@ -166,13 +177,13 @@ class LanguageModelBench(Bench):
         if progress.status == "diverged":
             return RunResult(**common, status="diverged", reason=progress.reason)
         train_loss = mean_loss(model, self._split("train"), self._train_sample)
-        documents = {
+        items = {
             name: document_losses(model, split)
             for name, split in self.prepared.splits.items()
             if name != "train"
         }
         metrics = {"train_loss": train_loss, "train_perplexity": perplexity(train_loss)}
-        for name, losses in documents.items():
+        for name, losses in items.items():
             metrics |= self._metrics_of(name, losses)
         metrics |= self._by_length(model)
         prefix = prefix_score(model, self._split("test"), self._prefix_sample)
@@ -184,18 +195,15 @@ class LanguageModelBench(Bench):
             **common,
             status="ok" if prefix.check.status == "pass" else "invalid",
             metrics=metrics,
-            documents=documents,
+            items=items,
             checks=(prefix.check,),
             sentences=tuple(self._scored(model, text) for text in self.setup.measure.sentences),
             samples=self._samples(model, seed),
             reason=None if prefix.check.status == "pass" else prefix.check.evidence,
         )
 
-    def _metrics_of(self, name: str, losses: DocumentLosses) -> dict[str, float]:
-        loss = losses.mean
-        bits = sum(b * size for b, size in zip(losses.bits_per_byte, losses.bytes, strict=True)) / sum(
-            losses.bytes
-        )
+    def _metrics_of(self, name: str, losses: Items) -> dict[str, float]:
+        loss, bits = losses.mean("loss", "tokens"), losses.mean("bits_per_byte", "bytes")
         return {f"{name}_loss": loss, f"{name}_perplexity": perplexity(loss), f"{name}_bits_per_byte": bits}
 
     def _by_length(self, model: DecoderModel) -> dict[str, float]:
