@@ -12,7 +12,6 @@ import torch.nn.functional as F
 from attnlab.evaluation.losses import (
     by_document,
     document_losses,
-    losses_of,
     mean_loss,
     perplexity,
     sample_of,
@@ -116,14 +115,6 @@ def test_the_mean_over_some_sequences_is_over_their_tokens(
     assert mean_loss(model, split, some) == pytest.approx(
         np.concatenate([expected[i] for i in some]).mean(), rel=1e-5
     )
-
-
-def test_more_tokens_than_a_chunk() -> None:
-    generator = torch.Generator().manual_seed(1)
-    hidden_ND, weight_VD = torch.randn(700, 8, generator=generator), torch.randn(50, 8, generator=generator)
-    targets_N = torch.randint(50, (700,), generator=generator)
-    reference = F.cross_entropy(hidden_ND @ weight_VD.T, targets_N, reduction="none")
-    torch.testing.assert_close(losses_of(hidden_ND, weight_VD, targets_N), reference, rtol=1e-5, atol=1e-5)
 
 
 def test_a_sample_is_the_same_for_all_and_about_as_large_as_asked(split: Encoded) -> None:

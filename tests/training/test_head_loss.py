@@ -6,9 +6,11 @@ from collections.abc import Callable
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-from attnlab.training.head_loss import head_loss, head_loss_by_definition
+from attnlab.training import head_loss as rooms
+from attnlab.training.head_loss import head_loss, head_loss_by_definition, head_losses
 
 V, D = 211, 24
 
@@ -31,6 +33,13 @@ def with_gradients(
     return loss.detach(), hidden_ND.grad, weight_VD.grad
 
 
+@pytest.fixture(params=[0, 1 << 20], ids=["in chunks of 128", "at once"])
+def chunks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few words make large chunks; with many, some hundred tokens go through several."""
+    monkeypatch.setattr(rooms, "_LOGITS", request.param)
+
+
+@pytest.mark.usefixtures("chunks")
 @pytest.mark.parametrize("N", [1, 31, 32, 33, 128, 129, 300])
 @pytest.mark.parametrize("scale", [1.0, 1e-6, 300.0])
 def test_loss_and_gradients_are_the_definitions(N: int, scale: float) -> None:
@@ -40,6 +49,17 @@ def test_loss_and_gradients_are_the_definitions(N: int, scale: float) -> None:
     definition = with_gradients(head_loss_by_definition, hidden_ND, weight_VD, targets_N)
     for mine, theirs in zip(ours, definition, strict=True):
         torch.testing.assert_close(mine, theirs, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.usefixtures("chunks")
+@pytest.mark.parametrize("scale", [1.0, 1e-6, 300.0])
+def test_the_loss_of_every_token(scale: float) -> None:
+    hidden_ND, weight_VD, targets_N = some(300, torch.float64, scale)
+    reference = F.cross_entropy(hidden_ND @ weight_VD.T, targets_N, reduction="none")
+    ours = head_losses(hidden_ND, weight_VD, targets_N)
+    torch.testing.assert_close(ours, reference, rtol=1e-11, atol=1e-11)
+    in_fp32 = head_losses(hidden_ND.float(), weight_VD.float(), targets_N)
+    torch.testing.assert_close(in_fp32.double(), reference, rtol=1e-5, atol=1e-5)
 
 
 def test_a_share_that_underflows_has_a_finite_loss() -> None:
@@ -69,3 +89,4 @@ def test_a_number_that_is_none_is_not_hidden() -> None:
     hidden_ND, weight_VD, targets_N = some(40, torch.float32)
     hidden_ND[17, 3] = float("nan")
     assert head_loss(hidden_ND, weight_VD, targets_N).isnan()
+    assert head_losses(hidden_ND, weight_VD, targets_N).isnan().nonzero().tolist() == [[17]]

@@ -1,6 +1,6 @@
 """The loss of every sequence and document of a split: one function for train, dev and test alike.
 
-Shapes: N tokens of a flat stream, n tokens of a chunk, D model width, V vocabulary.
+Shapes: N tokens of a flat stream, D model width.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from attnlab.model import DecoderModel
 from attnlab.record import Items, bits_per_byte
 from attnlab.tokens.batches import Batch, in_order_of_length
 from attnlab.tokens.encoded import Encoded
+from attnlab.training.head_loss import head_losses
 
 Losses = NDArray[np.float64]
-_CHUNK = 256  # tokens whose logits are held at once
 BATCH_TOKENS = 2048
 
 
@@ -29,18 +29,9 @@ def token_losses(model: DecoderModel, batch: Batch) -> Tensor:
     was_training = model.training
     model.eval()
     hidden_ND = model.hidden(torch.from_numpy(batch.inputs_N), Layout(batch.lengths_B.tolist()))
-    losses_N = losses_of(hidden_ND, model.head.weight, torch.from_numpy(batch.targets_N))
+    losses_N = head_losses(hidden_ND, model.head.weight, torch.from_numpy(batch.targets_N))
     model.train(was_training)
     return losses_N
-
-
-def losses_of(hidden_ND: Tensor, weight_VD: Tensor, targets_N: Tensor) -> Tensor:
-    """-log softmax(hidden·weightᵀ)[target], some tokens at a time."""
-    losses = []
-    for hidden_nD, targets_n in zip(hidden_ND.split(_CHUNK), targets_N.split(_CHUNK), strict=True):
-        logits_nV = hidden_nD @ weight_VD.T
-        losses.append(logits_nV.logsumexp(-1) - logits_nV.gather(1, targets_n[:, None]).view(-1))
-    return torch.cat(losses)
 
 
 def sequence_losses(

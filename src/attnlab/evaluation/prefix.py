@@ -15,11 +15,12 @@ import torch
 from numpy.typing import NDArray
 
 from attnlab.attention import Layout
-from attnlab.evaluation.losses import losses_of, perplexity, token_losses
+from attnlab.evaluation.losses import perplexity, token_losses
 from attnlab.model import DecoderModel
 from attnlab.record import Check
 from attnlab.tokens.batches import Batch, take
 from attnlab.tokens.encoded import Encoded
+from attnlab.training.head_loss import head_losses
 
 # Nats per token. Rounding in fp32 moves single losses by about 1e-5; a leak worth having moves the mean by
 # a hundred times this or more.
@@ -87,6 +88,6 @@ def prefix_losses(model: DecoderModel, batch: Batch) -> torch.Tensor:
         )
         layout = Layout(lengths.tolist())
         hidden = model.hidden(torch.from_numpy(tokens), layout)[layout.last_B]
-        losses[places] = losses_of(hidden, model.head.weight, torch.from_numpy(batch.targets_N[places]))
+        losses[places] = head_losses(hidden, model.head.weight, torch.from_numpy(batch.targets_N[places]))
     model.train(was_training)
     return losses

@@ -9,14 +9,17 @@ Shapes: N tokens, n tokens of a chunk, D model width, V vocabulary.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-_ROWS = 32  # the number of rows is filled up to a multiple of this
-_CHUNK = 128  # tokens: their logits over some ten thousand words stay in the last-level cache
+_ROWS = 32  # the number of tokens is filled up to a multiple of this
+_CHUNK = 128  # tokens at once: their logits over some ten thousand words stay in the last-level cache;
+_LOGITS = 1 << 20  # of fewer words, so many logits
+_SAFE = 60.0  # the largest logit whose exponential, summed over any vocabulary, is finite in fp32
 
 
 def head_loss_by_definition(hidden_ND: Tensor, weight_VD: Tensor, targets_N: Tensor) -> Tensor:
@@ -28,21 +31,83 @@ def head_loss(
     hidden_ND: Tensor, weight_VD: Tensor, targets_N: Tensor, product: torch.dtype = torch.float32
 ) -> Tensor:
     """The same sum, chunk by chunk; `product` is the type in which the head's products are taken."""
-    loss: Tensor = _HeadLoss.apply(hidden_ND, weight_VD, targets_N, product)
+    function: type[torch.autograd.Function] = _InBfloat16 if product == torch.bfloat16 else _ByExponentials
+    loss: Tensor = function.apply(hidden_ND, weight_VD, targets_N)
     return loss
 
 
+@torch.no_grad()
+def head_losses(hidden_ND: Tensor, weight_VD: Tensor, targets_N: Tensor) -> Tensor:
+    """(N,) the loss of every token, without gradients."""
+    logs = [shift_n + e_Vn.sum(0).log() for _, e_Vn, shift_n in _exponentials(hidden_ND, weight_VD)]
+    return torch.cat(logs)[: len(hidden_ND)] - (hidden_ND * weight_VD[targets_N]).sum(-1)
+
+
+def _exponentials(hidden_ND: Tensor, weight_VD: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """Chunk by chunk: the hidden states (n, D), e^(logit - shift) as (V, n), and the shift of each token.
+
+    Words in rows, since products are twice as fast that way round; in one buffer, since fresh memory costs as
+    much as a product. The shift, which only large logits need, keeps the exponentials finite.
+    """
+    padded_ND = F.pad(hidden_ND, (0, 0, 0, -len(hidden_ND) % _ROWS))
+    bound_N = padded_ND.norm(dim=1) * weight_VD.norm(dim=1).max()
+    chunk = max(_CHUNK, _LOGITS // len(weight_VD) // _ROWS * _ROWS)
+    buffer = hidden_ND.new_empty(len(weight_VD) * min(chunk, len(padded_ND)))
+    for start in range(0, len(padded_ND), chunk):
+        hidden_nD = padded_ND[start : start + chunk]
+        e_Vn = buffer[: len(weight_VD) * len(hidden_nD)].view(len(weight_VD), len(hidden_nD))
+        torch.mm(weight_VD, hidden_nD.T.contiguous(), out=e_Vn)
+        shift_n = hidden_nD.new_zeros(len(hidden_nD))
+        if not bool(bound_N[start : start + chunk].max() < _SAFE):
+            shift_n = e_Vn.amax(0)
+            e_Vn -= shift_n
+        yield hidden_nD, e_Vn.exp_(), shift_n
+
+
 class _HeadLoss(torch.autograd.Function):
+    """Keeps the gradients that the forward pass worked out."""
+
     @staticmethod
-    def forward(
-        ctx: Any, hidden_ND: Tensor, weight_VD: Tensor, targets_N: Tensor, product: torch.dtype
-    ) -> Tensor:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
+        grad_hidden_ND, grad_weight_VD = ctx.saved_tensors
+        return grad_hidden_ND * grad, grad_weight_VD * grad, None
+
+
+class _ByExponentials(_HeadLoss):
+    """The softmax is never written down: dividing each token's sum, and its hidden state, does for both."""
+
+    @staticmethod
+    def forward(ctx: Any, hidden_ND: Tensor, weight_VD: Tensor, targets_N: Tensor) -> Tensor:
+        N, D = hidden_ND.shape
+        # A row of ones below the weight: one product gives Σ e·w and Σ e.
+        weight_and_ones = torch.cat([weight_VD.T, weight_VD.new_ones(1, len(weight_VD))])
+        grad_weight_VD = torch.zeros_like(weight_VD)
+        grads, log_sums = [], []
+        for hidden_nD, e_Vn, shift_n in _exponentials(hidden_ND, weight_VD):
+            summed = (weight_and_ones @ e_Vn).T
+            total_n1 = summed[:, D:]
+            grads.append(summed[:, :D] / total_n1)
+            log_sums.append(total_n1[:, 0].log() + shift_n)
+            grad_weight_VD.addmm_(e_Vn, hidden_nD / total_n1)
+        # softmax - 1 at the target: the "- 1" apart.
+        target_ND = weight_VD[targets_N]
+        grad_hidden_ND = torch.cat(grads)[:N].sub_(target_ND)
+        grad_weight_VD.index_add_(0, targets_N, hidden_ND, alpha=-1)
+        ctx.save_for_backward(grad_hidden_ND, grad_weight_VD)
+        return torch.cat(log_sums)[:N].sum() - (hidden_ND * target_ND).sum()
+
+
+class _InBfloat16(_HeadLoss):
+    """Products in bfloat16, sums in the type of the hidden states."""
+
+    @staticmethod
+    def forward(ctx: Any, hidden_ND: Tensor, weight_VD: Tensor, targets_N: Tensor) -> Tensor:
         N = len(hidden_ND)
         # Filled up with rows of zeros, which add nothing to any gradient: a kernel is made, and kept, for
         # every number of rows it meets, at some 2 MB each.
-        hidden = F.pad(hidden_ND.to(product), (0, 0, 0, -N % _ROWS))
+        hidden = F.pad(hidden_ND.to(torch.bfloat16), (0, 0, 0, -N % _ROWS))
         targets_N1 = F.pad(targets_N, (0, -N % _ROWS))[:, None]
-        weight = weight_VD.to(product)
+        weight = weight_VD.to(torch.bfloat16)
         grad_hidden_ND = torch.empty_like(hidden, dtype=hidden_ND.dtype)
         grad_weight_VD = torch.zeros_like(weight_VD)
         loss = hidden_ND.new_zeros(())
@@ -64,8 +129,3 @@ class _HeadLoss(torch.autograd.Function):
         grad_weight_VD.index_add_(0, targets_N, hidden_ND, alpha=-1)
         ctx.save_for_backward(grad_hidden_ND, grad_weight_VD)
         return loss
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None]:
-        grad_hidden_ND, grad_weight_VD = ctx.saved_tensors
-        return grad_hidden_ND * grad, grad_weight_VD * grad, None, None
