@@ -1,58 +1,21 @@
-"""A decoder language model: embeddings, blocks, a final norm and a head over the vocabulary.
+"""A decoder language model: a trunk, and a head over the vocabulary.
 
 Shapes: B batch, T tokens, N real tokens of a flat stream, D model width, V vocabulary.
 """
 
 from __future__ import annotations
 
-from typing import Self
-
-import torch
-from pydantic import model_validator
 from torch import Tensor, nn
 
-from attnlab.attention import Attention, Dims, Layout, Learned, Mixer, Position, State
-from attnlab.attention.dropout import dropout
-from attnlab.model.block import Block
+from attnlab.attention import Layout, State
 from attnlab.model.initial import initialise
-from attnlab.spec import Count, Positive, Rate, Spec
+from attnlab.model.trunk import Stack, Trunk
 
 
-class Decoder(Spec):
+class Decoder(Stack):
     """The sizes and parts of a decoder. The defaults are minGPT's smallest configuration."""
 
-    layers: Positive = 3
-    heads: Positive = 3
-    width: Positive = 48
-    context: Positive = 100
-    mlp_ratio: Count = 4  # width of the MLP, in widths of the model; 0: attention alone
-    dropout: Rate = 0.1
     tied: bool = False
-    position: Position = Learned()
-    mixer: Mixer = Attention()
-
-    @model_validator(mode="after")
-    def _fits_together(self) -> Self:
-        if self.width % self.heads:
-            raise ValueError(f"width {self.width} is not a multiple of heads {self.heads}")
-        if isinstance(self.mixer, Attention) and self.mixer.kernel == "fused":
-            reason = self.mixer.not_fusable_because()
-            if reason:
-                raise ValueError(f'mixer.kernel "fused" is not possible: {reason}; use "auto" or "stages"')
-        refusal = self.mixer.refuses(self.position)
-        if refusal:
-            raise ValueError(refusal)
-        return self
-
-    @property
-    def dims(self) -> Dims:
-        return Dims(
-            width=self.width,
-            heads=self.heads,
-            context=self.context,
-            layers=self.layers,
-            dropout=self.dropout,
-        )
 
     def build(self, vocabulary: int, seed: int = 0) -> DecoderModel:
         """The model with its initial values for a seed."""
@@ -61,17 +24,12 @@ class Decoder(Spec):
         return model
 
 
-class DecoderModel(nn.Module):
+class DecoderModel(Trunk):
     """A decoder with its weights."""
 
     def __init__(self, spec: Decoder, vocabulary: int) -> None:
-        super().__init__()
+        super().__init__(spec, vocabulary)
         self.spec = spec
-        self.embedding = nn.Embedding(vocabulary, spec.width)
-        self.position = spec.position.build(spec.dims)
-        blocks = [Block(spec.mixer, spec.dims, spec.mlp_ratio) for _ in range(spec.layers)]
-        self.blocks: list[Block] = nn.ModuleList(blocks)  # type: ignore[assignment]  # a list that owns weights
-        self.norm = nn.LayerNorm(spec.width)
         self.head = nn.Linear(spec.width, vocabulary, bias=False)
         if spec.tied:
             self.head.weight = self.embedding.weight
@@ -83,25 +41,6 @@ class DecoderModel(nn.Module):
         logits: Tensor = self.head(hidden_ND).unflatten(0, tokens_BT.shape)
         return logits
 
-    def hidden(self, tokens_N: Tensor, layout: Layout, states: list[State] | None = None) -> Tensor:
-        """(N, D): what the head turns into logits. With `states`, the tokens continue what those remember."""
-        x_ND = self.position.embed(self.embedding(tokens_N), layout.positions_N)
-        x_ND = dropout(x_ND, self.spec.dropout, self.training)
-        for index, block in enumerate(self.blocks):
-            x_ND = block(x_ND, layout, self.position, states[index] if states else None)
-        normed: Tensor = self.norm(x_ND)
-        return normed
-
     def begin(self) -> list[State]:
         """The decoding state of every layer, before the first token."""
         return [block.mixer.begin() for block in self.blocks]
-
-    @torch.no_grad()
-    def attention_maps(self, tokens_N: Tensor, layout: Layout) -> list[Tensor | None]:
-        """For every layer (B, H, T, S): how much each token takes from each other one."""
-        x_ND = self.position.embed(self.embedding(tokens_N), layout.positions_N)
-        maps: list[Tensor | None] = []
-        for block in self.blocks:
-            maps.append(block.mixer.weights(block.norm_mix(x_ND), layout, self.position))
-            x_ND = block(x_ND, layout, self.position)
-        return maps
