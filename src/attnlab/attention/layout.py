@@ -37,7 +37,7 @@ class Layout:
 
     @cached_property
     def lengths_B(self) -> Tensor:
-        return torch.tensor(self.lengths, device=self.device)
+        return torch.tensor(self.lengths).to(self.device)
 
     @cached_property
     def real_BT(self) -> Tensor:

@@ -38,22 +38,24 @@ def sample(
     texts: list[list[int]] = [[] for _ in range(count)]
     open_rows = list(range(count))
     states = model.begin()
-    tokens_BT = torch.tensor([list(prompt)] * count)
+    tokens_BT = torch.tensor([list(prompt)] * count).to(model.device)
     seen = 0
     while open_rows and seen + tokens_BT.shape[1] <= longest:
-        layout = Layout([tokens_BT.shape[1]] * len(open_rows), offset=seen)
+        layout = Layout([tokens_BT.shape[1]] * len(open_rows), offset=seen, device=model.device)
         hidden_ND = model.hidden(tokens_BT.reshape(-1), layout, states)
         seen += tokens_BT.shape[1]
-        drawn = _draw(model.head(hidden_ND[layout.last_B]), [generators[row] for row in open_rows], never)
+        drawn = _draw(
+            model.head(hidden_ND[layout.last_B]).cpu(), [generators[row] for row in open_rows], never
+        )
         for row, token in zip(open_rows, drawn, strict=True):
             if token != stop:
                 texts[row].append(token)
         still = [place for place, token in enumerate(drawn) if token != stop]
         if len(still) < len(open_rows):
             for state in states:
-                state.keep(torch.tensor(still, dtype=torch.long))
+                state.keep(torch.tensor(still, dtype=torch.long).to(model.device))
         open_rows = [open_rows[place] for place in still]
-        tokens_BT = torch.tensor([[drawn[place]] for place in still])
+        tokens_BT = torch.tensor([[drawn[place]] for place in still]).to(model.device)
     model.train(was_training)
     return texts
 

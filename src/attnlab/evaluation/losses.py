@@ -28,10 +28,11 @@ def token_losses(model: DecoderModel, batch: Batch) -> Tensor:
     """(N,) the loss in nats at every place of a batch, in evaluation mode and full precision."""
     was_training = model.training
     model.eval()
-    hidden_ND = model.hidden(torch.from_numpy(batch.inputs_N), Layout(batch.lengths_B.tolist()))
-    losses_N = head_losses(hidden_ND, model.head.weight, torch.from_numpy(batch.targets_N))
+    layout = Layout(batch.lengths_B.tolist(), device=model.device)
+    hidden_ND = model.hidden(torch.from_numpy(batch.inputs_N).to(model.device), layout)
+    losses_N = head_losses(hidden_ND, model.head.weight, torch.from_numpy(batch.targets_N).to(model.device))
     model.train(was_training)
-    return losses_N
+    return losses_N.cpu()
 
 
 def sequence_losses(

@@ -86,8 +86,9 @@ def prefix_losses(model: DecoderModel, batch: Batch) -> torch.Tensor:
         tokens = np.concatenate(
             [batch.inputs_N[p - n + 1 : p + 1] for p, n in zip(places, lengths, strict=True)]
         )
-        layout = Layout(lengths.tolist())
-        hidden = model.hidden(torch.from_numpy(tokens), layout)[layout.last_B]
-        losses[places] = head_losses(hidden, model.head.weight, torch.from_numpy(batch.targets_N[places]))
+        layout = Layout(lengths.tolist(), device=model.device)
+        hidden = model.hidden(torch.from_numpy(tokens).to(model.device), layout)[layout.last_B]
+        targets = torch.from_numpy(batch.targets_N[places]).to(model.device)
+        losses[places] = head_losses(hidden, model.head.weight, targets).cpu()
     model.train(was_training)
     return losses

@@ -74,6 +74,11 @@ class Trunk(nn.Module):
         normed: Tensor = self.norm(x_ND)
         return normed
 
+    @property
+    def device(self) -> torch.device:
+        """Where its weights are, and where its inputs must be."""
+        return self.embedding.weight.device
+
     @torch.no_grad()
     def attention_maps(self, tokens_N: Tensor, layout: Layout) -> list[Tensor | None]:
         """For every layer (B, H, T, S): how much each token takes from each other one."""

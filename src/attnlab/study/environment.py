@@ -8,6 +8,8 @@ import platform
 from pathlib import Path
 from typing import Any
 
+import torch
+
 import attnlab
 from attnlab.training.precision import multiplies_bfloat16
 
@@ -25,6 +27,7 @@ def environment() -> dict[str, Any]:
         "cpu": _cpu(),
         "cores": cores(),
         "bfloat16": multiplies_bfloat16(),
+        **({"accelerator": torch.cuda.get_device_name()} if torch.cuda.is_available() else {}),
     }
 
 

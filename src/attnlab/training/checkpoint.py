@@ -94,5 +94,5 @@ def _digest(facts: str, tensors: Mapping[str, Tensor]) -> str:
     digest = hashlib.sha256(facts.encode())
     for name in sorted(tensors):
         digest.update(name.encode())
-        digest.update(tensors[name].contiguous().reshape(-1).view(torch.uint8).numpy().data)
+        digest.update(tensors[name].contiguous().reshape(-1).view(torch.uint8).cpu().numpy().data)
     return digest.hexdigest()

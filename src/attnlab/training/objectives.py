@@ -50,7 +50,7 @@ class NextToken:
     head_dtype: torch.dtype = torch.float32
 
     def __call__(self, model: DecoderModel, batch: Batch) -> Tensor:
-        layout = Layout(batch.lengths_B.tolist())
-        hidden_ND = model.hidden(torch.from_numpy(batch.inputs_N), layout)
-        targets_N = torch.from_numpy(batch.targets_N)
+        layout = Layout(batch.lengths_B.tolist(), device=model.device)
+        hidden_ND = model.hidden(torch.from_numpy(batch.inputs_N).to(model.device), layout)
+        targets_N = torch.from_numpy(batch.targets_N).to(model.device)
         return head_loss(hidden_ND, model.head.weight, targets_N, self.head_dtype)

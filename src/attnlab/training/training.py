@@ -8,6 +8,7 @@ import torch
 from pydantic import model_validator
 
 from attnlab.spec import Positive, PositiveFloat, Spec
+from attnlab.training.device import Device
 from attnlab.training.optimizers import AdamW, Optimizer
 from attnlab.training.precision import Precision, multiplies_bfloat16, settled
 from attnlab.training.schedules import Constant, Schedule
@@ -25,6 +26,7 @@ class Training(Spec):
     optimizer: Optimizer = AdamW()
     schedule: Schedule = Constant()
     precision: Precision = "auto"  # "bfloat16-head" where the processor is faster at it, else "float32"
+    device: Device = "cpu"
     evaluations: Positive = 5  # how often train and dev loss are measured on the way, the end included
 
     @model_validator(mode="after")

@@ -27,6 +27,7 @@ from attnlab.study.kind import Bench, Held, Setup
 from attnlab.tokens import Blocks, Encoded, Framing, Prepared, Sentences, Tokenizer, Words, prepare
 from attnlab.tokens.batches import Batch, Batches
 from attnlab.training import Checkpoint, NextToken, Observer, Progress, Run, Training, train
+from attnlab.training.device import present
 from attnlab.verdict import Metric
 
 
@@ -122,6 +123,7 @@ class LanguageModelBench(Bench):
 
     def __init__(self, setup: LanguageModel, base: Path | None) -> None:
         self.setup, self.base = setup, base
+        self.device = present(setup.training.device)
         self.prepared = setup.prepared(base, setup.framing, setup.model.context)
         self.vocabulary = self.prepared.vocabulary
 
@@ -251,7 +253,7 @@ class LanguageModelBench(Bench):
         return tuple(self.vocabulary.decode(text) for text in texts)
 
     def _model(self, seed: int) -> DecoderModel:
-        return self.setup.model.build(self.vocabulary.size, seed)
+        return self.setup.model.build(self.vocabulary.size, seed).to(self.device)
 
     def _split(self, name: str) -> Encoded:
         return self.prepared.splits[name]
