@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "attnlab"
 
 # What stands aside, and all that it may import. `testing` is for users: nothing here may lean on it.
-ASIDE = {"verdict": {"errors", "record"}, "craft": {"errors", "record", "spec"}}
+ASIDE = {"verdict": {"errors", "record"}, "craft": {"errors"}}
 NOBODY_IMPORTS = {"cli", "web", "testing"}
 
 
@@ -130,9 +130,10 @@ HEAVY = ("torch", "transformers", "datasets", "tokenizers", "peft")
         ("from attnlab.cli import main; main(['--version'])", HEAVY),
         ("import attnlab.verdict; attnlab.judge", HEAVY),
         ("import attnlab.record, attnlab.spec, attnlab.errors", HEAVY),
+        ("from attnlab.cli import main; main(['craft'])", HEAVY),
         ("import attnlab.study; attnlab.run", HEAVY[1:3]),
     ],
-    ids=["import attnlab", "--help", "--version", "verdict", "the ground", "study"],
+    ids=["import attnlab", "--help", "--version", "verdict", "the ground", "craft", "study"],
 )
 def test_what_is_not_needed_is_not_loaded(code: str, never: tuple[str, ...]) -> None:
     script = f"{code}\nimport sys\nprint('loaded:', sorted(set(sys.modules) & set({never!r})))"

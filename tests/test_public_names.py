@@ -32,7 +32,18 @@ NAMES = {
     "load_study",
     "run",
 }
-ROOMS = {"attention", "audit", "corpus", "model", "report", "testing", "tokens", "training", "verdict"}
+ROOMS = {
+    "attention",
+    "audit",
+    "corpus",
+    "craft",
+    "model",
+    "report",
+    "testing",
+    "tokens",
+    "training",
+    "verdict",
+}
 
 
 def test_the_list_is_the_list() -> None:

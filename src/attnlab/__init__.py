@@ -19,7 +19,18 @@ _HOMES: dict[str, str] = {
 }
 
 # Rooms a user steps into: `attnlab.audit(target)`, `attnlab.verdict.judge(…)`, `attnlab.report.write(…)`.
-_MODULES = ("attention", "audit", "corpus", "model", "report", "testing", "tokens", "training", "verdict")
+_MODULES = (
+    "attention",
+    "audit",
+    "corpus",
+    "craft",
+    "model",
+    "report",
+    "testing",
+    "tokens",
+    "training",
+    "verdict",
+)
 
 __all__ = ["__version__", *_HOMES, *_MODULES]
 
