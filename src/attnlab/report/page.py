@@ -16,6 +16,7 @@ from markupsafe import Markup
 
 from attnlab.errors import RequestError, StoreError
 from attnlab.report import words
+from attnlab.report.exhibits import Exhibit, exhibits
 from attnlab.report.pictures.cost import cost_picture
 from attnlab.report.pictures.curves import curve_pictures
 from attnlab.report.pictures.effects import effects_picture
@@ -86,6 +87,7 @@ class Section:
     parameters: Sequence[Table]
     failed: Sequence[findings.Finding]
     samples: Sequence[texts.Samples]
+    exhibits: Sequence[Exhibit]
     corpus_facts: Sequence[tuple[str, str]]
     environment: Sequence[tuple[str, str]]
     toml: str
@@ -123,6 +125,7 @@ def _section(study: Studied, prefix: str) -> Section:
         parameters=facts.parameter_tables(study),
         failed=findings.failed(found),
         samples=texts.samples(study),
+        exhibits=exhibits(study),
         corpus_facts=facts.corpus_facts(study),
         environment=facts.environment_facts(study),
         toml=as_toml(study.declaration) if study.declaration else "",

@@ -34,6 +34,7 @@ class Run:
     samples: tuple[str, ...] = ()
     log: tuple[Entry, ...] = ()
     items: Mapping[str, Items] = field(default_factory=dict)
+    exhibits: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def done(self) -> bool:

@@ -1,0 +1,24 @@
+"""What kinds of study show beyond figures, a file each.
+
+A run keeps such things as plain data under a name (`record.RunResult.exhibits`). A function here finds what
+it knows how to draw in a study's runs, and makes a section of it; where there is none, the report has no such
+section. A new exhibit is a file here and its line below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attnlab.report.exhibits.exhibit import Exhibit
+from attnlab.report.studied import Studied
+
+# In the order in which the report shows them.
+_EXHIBITS: tuple[Callable[[Studied], Exhibit | None], ...] = ()
+
+
+def exhibits(study: Studied) -> list[Exhibit]:
+    """Everything that this study has to show."""
+    return [made for draw in _EXHIBITS if (made := draw(study)) is not None]
+
+
+__all__ = ["Exhibit", "exhibits"]
