@@ -73,7 +73,7 @@ def uphill(source: Path) -> list[str]:
         elif here == "testing":
             allowed = True
         elif there in ASIDE:
-            allowed = height[here] >= height["adapt"]
+            allowed = height[here] >= height["evaluation"]
         else:
             allowed = height[there] < height[here] or height[here] == height[there] == 0
         if not allowed:

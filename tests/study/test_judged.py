@@ -8,9 +8,9 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from attnlab.record import Items, RunResult
+from attnlab.record import Check, Items, RunResult
 from attnlab.study.kind import Held
-from attnlab.study.results import judged
+from attnlab.study.results import _finding, _worst, judged
 from attnlab.study.study import Arm, Study
 from attnlab.verdict import Metric
 
@@ -73,3 +73,24 @@ def test_arms_of_other_weights_are_refused_where_the_kind_says_so() -> None:
     ]
     (said,) = Asked(Held("test", "loss", Metric("test_loss"), weight="tokens")).words(old, new)
     assert said.startswith("better")
+
+
+def answering(status: Any, checks: str) -> list[RunResult]:
+    """A run per letter: its check passed (p), was skipped (s) or failed (f)."""
+    words: dict[str, Any] = {"p": "pass", "s": "skip", "f": "fail"}
+    return [
+        RunResult("new", seed, status, checks=(Check("one-answer", words[letter], f"seed {seed}"),))
+        for seed, letter in enumerate(checks)
+    ]
+
+
+def test_a_check_that_failed_in_some_runs_only_is_told_and_does_not_rule_the_arm_out() -> None:
+    assert _finding({}, answering("ok", "pfs")) is None
+    assert [check["evidence"] for check in _worst(answering("ok", "psf"))] == ["seed 2"]
+
+
+@pytest.mark.parametrize(("status", "checks"), [("ok", "ff"), ("invalid", "pf")])
+def test_one_that_failed_in_all_does_and_so_does_a_run_that_calls_itself_invalid(
+    status: Any, checks: str
+) -> None:
+    assert (_finding({}, answering(status, checks)) or "").startswith("one-answer: seed")

@@ -15,6 +15,7 @@ from attnlab.study.study import Study
 from attnlab.verdict import NoiseFloor, Verdict, judge_many, noise_floor
 
 Audits = Mapping[str, Mapping[str, Any]]  # per arm: parameters, parameter_rows, checks
+_WORST_FIRST = ("fail", "error", "skip", "pass")
 
 
 def assemble(store: Store, study: Study, audits: Audits) -> dict[str, Any]:
@@ -46,8 +47,16 @@ def assemble(store: Store, study: Study, audits: Audits) -> dict[str, Any]:
 
 
 def _finding(audit: Mapping[str, Any], runs: Sequence[RunResult]) -> str | None:
-    """What makes an arm invalid: the first check that failed, before training or on a trained model."""
-    checks = [*audit.get("checks", ()), *(check.plain() for run in runs for check in run.checks)]
+    """What makes an arm invalid: the first check that failed, before training or on a trained model.
+
+    A run may say of a check that its own figures stand all the same, by calling itself ok (a classifier with
+    one answer has a true accuracy). That rules the arm out only when no run of it did better.
+    """
+    ruling = {name for name, checks in _by_name(runs).items() if all(c.status == "fail" for c in checks)}
+    checks = [
+        *audit.get("checks", ()),
+        *(c.plain() for run in runs for c in run.checks if run.status == "invalid" or c.name in ruling),
+    ]
     # The measured perplexities say more than the mechanism; both are in the report.
     checks.sort(key=lambda check: check["name"] != "prefix-only")
     return next((f"{c['name']}: {c['evidence']}" for c in checks if c["status"] == "fail"), None)
@@ -100,12 +109,18 @@ def _status(runs: Sequence[RunResult], audit: Mapping[str, Any], any_failed: boo
 
 
 def _worst(runs: Sequence[RunResult]) -> list[dict[str, Any]]:
-    """One line per check made on every run: a failed one where there is one, else the first."""
+    """One line per check made on every run: the worst that was seen."""
+    found = _by_name(runs).values()
+    return [min(checks, key=lambda check: _WORST_FIRST.index(check.status)).plain() for checks in found]
+
+
+def _by_name(runs: Sequence[RunResult]) -> dict[str, list[Check]]:
+    """The checks made on runs, those of one name together."""
     by_name: dict[str, list[Check]] = {}
     for run in runs:
         for check in run.checks:
             by_name.setdefault(check.name, []).append(check)
-    return [next((c for c in checks if c.status != "pass"), checks[0]).plain() for checks in by_name.values()]
+    return by_name
 
 
 def judged(
