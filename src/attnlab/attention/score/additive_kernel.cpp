@@ -45,9 +45,10 @@ struct Row {
     }
 };
 
+// e^(2a + 2c), from the exponentials or the arguments of a row. e^88 is the last that fits.
 template <bool large>
-inline float reciprocal(float a, float c) {
-    return 1.0f / (1.0f + (large ? std::exp(std::min(a + c, 80.0f)) : a * c));  // e^88 is the last that fits
+inline float power(float a, float c) {
+    return large ? std::exp(std::min(a + c, 80.0f)) : a * c;
 }
 
 template <bool large>
@@ -61,13 +62,14 @@ void scores_of_row(const Row& row, const float* w, float* scores, float* out_P, 
             const float a = row.a_Th[t * n.h + i], twice = 2 * w[i];
             const float* __restrict c_P = row.c_hP.data() + i * P;
             float* __restrict out = out_P;
-            for (int64_t s = 0; s < P; ++s) out[s] -= twice * reciprocal<large>(a, c_P[s]);
+            for (int64_t s = 0; s < P; ++s) out[s] -= twice / (1.0f + power<large>(a, c_P[s]));
         }
         std::copy(out_P, out_P + n.S, scores + t * n.S);
     }
 }
 
-// Into grad_a (T, h), and added to grad_c (h, P) and grad_w (h); d tanh = 1 - tanh² = 4·r·(1 - r).
+// Into grad_a (T, h), and added to grad_c (h, P) and grad_w (h); d tanh = 1 - tanh² = 4·r·(1 - r), where 1 - r is
+// taken as e·r: a reciprocal that is off by its last bit leaves something of 1 - r where nothing should be.
 template <bool large>
 void gradients_of_row(const Row& row, const float* w, const float* grad, float* g_P, float* grad_a,
                       float* grad_c_hP, float* grad_w, const Sizes& n) {
@@ -81,7 +83,8 @@ void gradients_of_row(const Row& row, const float* w, const float* grad, float* 
             float* __restrict gc_P = grad_c_hP + i * P;
             float of_a = 0, of_w = 0;
             for (int64_t s = 0; s < P; ++s) {
-                const float r = reciprocal<large>(a, c_P[s]), of_r = g[s] * r, slope = of_r - of_r * r;
+                const float e = power<large>(a, c_P[s]), r = 1.0f / (1.0f + e);
+                const float of_r = g[s] * r, slope = of_r * (e * r);
                 of_a += slope;
                 of_w += g[s] - 2 * of_r;
                 gc_P[s] += slope;

@@ -2,8 +2,8 @@
 
 By a compiled kernel for fp32 on the CPU; otherwise in PyTorch, some queries at a time.
 
-tanh(a + c) = 1 - 2·r with r = 1 / (1 + e^(2a)·e^(2c)): one exponential per token instead of one tanh per
-pair. Where arguments are so large that the product could overflow, r = σ(-2(a + c)) is taken pair by pair.
+tanh(a + c) = 1 - 2·r with r = 1 / (1 + e) and e = e^(2a)·e^(2c): one exponential per token instead of one
+tanh per pair. Where arguments are so large that the product could overflow, e is taken pair by pair.
 
 Shapes: B batch, H heads, T queries, S keys, h hidden units of the score.
 """
@@ -22,7 +22,7 @@ from torch import Tensor
 
 from attnlab.attention import compiled
 
-# e^(2·20)·e^(2·20) is still finite in fp32, and tanh(20) is 1 to the last bit of fp64.
+# e^(2·20)·e^(2·20) is still finite in fp32, and tanh(40) is 1 to the last bit of fp64.
 _LARGEST_ARGUMENT = 20.0
 _PAIR_BUFFER = 1 << 21  # elements of (…, t, S, h) held at once: small enough to stay in the cache
 
@@ -90,7 +90,7 @@ class _InPyTorch(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, a_BHTh: Tensor, c_BHSh: Tensor, w_h: Tensor) -> Tensor:
         ctx.save_for_backward(a_BHTh, c_BHSh, w_h)
-        chunks = [w_h.sum() - 2 * (r_BHtSh @ w_h) for r_BHtSh in _reciprocals(a_BHTh, c_BHSh)]
+        chunks = [w_h.sum() - 2 * (e.add_(1).reciprocal_() @ w_h) for e in _powers(a_BHTh, c_BHSh)]
         return torch.cat(chunks, dim=-2)
 
     @staticmethod
@@ -98,27 +98,29 @@ class _InPyTorch(torch.autograd.Function):
         a_BHTh, c_BHSh, w_h = ctx.saved_tensors
         grad_a, grad_c, grad_w = [], torch.zeros_like(c_BHSh), torch.zeros_like(w_h)
         start = 0
-        for r_BHtSh in _reciprocals(a_BHTh, c_BHSh):
-            g_BHtS = grad_BHTS[..., start : start + r_BHtSh.shape[-3], :]
-            start += r_BHtSh.shape[-3]
-            tanh_BHtSh = torch.add(torch.ones_like(w_h), r_BHtSh, alpha=-2)
-            grad_w += g_BHtS.reshape(-1) @ tanh_BHtSh.reshape(-1, w_h.numel())
-            # d tanh = 1 - tanh² = 4·r·(1 - r)
-            slope_BHtSh = torch.addcmul(r_BHtSh, r_BHtSh, r_BHtSh, value=-1).mul_(g_BHtS.unsqueeze(-1))
+        for e_BHtSh in _powers(a_BHTh, c_BHSh):
+            g_BHtS = grad_BHTS[..., start : start + e_BHtSh.shape[-3], :]
+            start += e_BHtSh.shape[-3]
+            r_BHtSh = (1 + e_BHtSh).reciprocal_()
+            # d tanh = 1 - tanh² = 4·r·(1 - r); e·r is 1 - r without the rounding at 1
+            slope_BHtSh = e_BHtSh.mul_(r_BHtSh).mul_(r_BHtSh).mul_(g_BHtS.unsqueeze(-1))
             grad_a.append(slope_BHtSh.sum(-2))
             grad_c += slope_BHtSh.sum(-3)
+            tanh_BHtSh = r_BHtSh.mul_(-2).add_(1)
+            grad_w += g_BHtS.reshape(-1) @ tanh_BHtSh.reshape(-1, w_h.numel())
         factor = 4 * w_h
         return torch.cat(grad_a, dim=-2) * factor, grad_c * factor, grad_w
 
 
-def _reciprocals(a_BHTh: Tensor, c_BHSh: Tensor) -> Iterator[Tensor]:
-    """r, some queries at a time."""
+def _powers(a_BHTh: Tensor, c_BHSh: Tensor) -> Iterator[Tensor]:
+    """e^(2a + 2c), some queries at a time."""
     large = bool(max(a_BHTh.abs().max(), c_BHSh.abs().max()) > _LARGEST_ARGUMENT)
     some = max(1, _PAIR_BUFFER // max(1, c_BHSh.numel()))
     if large:
         for a in a_BHTh.split(some, dim=-2):
-            yield (a.unsqueeze(-2) + c_BHSh.unsqueeze(-3)).mul_(-2).sigmoid_()
+            both = (a.unsqueeze(-2) + c_BHSh.unsqueeze(-3)).mul_(2)
+            yield both.clamp_(max=4 * _LARGEST_ARGUMENT).exp_()
     else:
         ec_BHSh = (2 * c_BHSh).exp()
         for ea in (2 * a_BHTh).exp().split(some, dim=-2):
-            yield (ea.unsqueeze(-2) * ec_BHSh.unsqueeze(-3)).add_(1).reciprocal_()
+            yield ea.unsqueeze(-2) * ec_BHSh.unsqueeze(-3)
