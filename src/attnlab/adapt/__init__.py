@@ -1,1 +1,1 @@
-"""Pretrained models: other attention put into them, and how much of them to tune."""
+"""Pretrained models: loading them with their own tokenizer, how much of one to tune, our operators in one."""
