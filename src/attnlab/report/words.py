@@ -125,7 +125,7 @@ def warning(study: Studied) -> str:
     told = [f"the {name} has {numbers.plain(value)}" for name, value in unbeaten.items()]
     return (
         f"The best arm's {label(floored.key)} is {numbers.plain(best)}; {numbers.listed(told)}, "
-        "by counting words alone. What holds among arms that learned so little may not hold among others."
+        "without any attention. What holds among arms that learned so little may not hold among others."
     )
 
 
