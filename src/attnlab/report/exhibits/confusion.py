@@ -182,10 +182,13 @@ def _matrices(frame: Frame, data: list[dict[str, Any]], arms: list[str], classes
         "answer:N", sort=classes, axis=alt.Axis(title="answer", labelAngle=-40 if len(classes) > 2 else 0)
     )
     y = alt.Y("true:N", sort=classes, axis=alt.Axis(title="true class"))
-    ramp = alt.Scale(domain=[0, 1], range=[palette.PAPER, palette.WORDS["better"]])
     base = alt.Chart()
-    squares = base.mark_rect(stroke=palette.FAINT, strokeWidth=1).encode(
-        x=x, y=y, color=alt.Color("share:Q", scale=ramp, legend=None), description="told:N"
+    # One colour, more or less of it: the page can exchange it, and what is written on it, on a dark screen.
+    squares = base.mark_rect(stroke=palette.FAINT, strokeWidth=1, fill=palette.WORDS["better"]).encode(
+        x=x,
+        y=y,
+        fillOpacity=alt.FillOpacity("share:Q", scale=alt.Scale(domain=[0, 1], range=[0, 1]), legend=None),
+        description="told:N",
     )
     layers = [squares]
     if len(classes) <= _MOST:
