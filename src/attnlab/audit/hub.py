@@ -85,8 +85,13 @@ def tiny_model(class_name: str) -> Model:
 
 
 def checkpoint(where: str, *, trust_remote_code: bool = False) -> Model:
-    """A checkpoint from a directory or the hub; without pickle, and without its own code unless "
-    "that is trusted."""
+    """A checkpoint as something to audit."""
+    return _as_model(pretrained(where, trust_remote_code=trust_remote_code), f"hf:{where}")
+
+
+def pretrained(where: str, *, trust_remote_code: bool = False) -> Any:
+    """A causal language model from a directory or the hub; without pickle, and without its own code unless
+    that is trusted."""
     transformers = library()
     path = Path(where).expanduser()
     if path.is_dir():
@@ -100,7 +105,7 @@ def checkpoint(where: str, *, trust_remote_code: bool = False) -> Model:
             )
     try:
         with _quiet():
-            module = transformers.AutoModelForCausalLM.from_pretrained(
+            return transformers.AutoModelForCausalLM.from_pretrained(
                 where, trust_remote_code=trust_remote_code, use_safetensors=True
             ).eval()
     except Exception as error:  # theirs are of many kinds: not found, no such architecture, code of its own
@@ -108,7 +113,6 @@ def checkpoint(where: str, *, trust_remote_code: bool = False) -> Model:
         if "trust_remote_code" in str(error):
             text = "it brings code of its own, run only with --trust-remote-code (trust_remote_code=True)"
         raise TargetError(f"hf:{where} could not be loaded: {text}") from None
-    return _as_model(module, f"hf:{where}")
 
 
 def says_it_looks_both_ways(module: Any) -> str | None:

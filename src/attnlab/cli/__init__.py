@@ -30,6 +30,7 @@ _COMMANDS = {
     "report": "Write the report of a study, or one page for several; or print its table.",
     "judge": "Judge results made elsewhere, from a CSV file.",
     "diff": "Compare two declarations.",
+    "convert": "Turn a GGUF file into a directory that transformers, and everything here, can load.",
     "craft": "Attention by hand: find the query or the key that does what you want.",
 }
 for _name, _help in _COMMANDS.items():
