@@ -1,5 +1,6 @@
 """Training: the one loop, objectives, optimisers, schedules, checkpoints."""
 
+from attnlab.training.best import Watched
 from attnlab.training.checkpoint import Checkpoint
 from attnlab.training.loop import Interrupted, Observer, Progress, Run, train
 from attnlab.training.objectives import NextToken, Objective
@@ -22,5 +23,6 @@ __all__ = [
     "Schedule",
     "Sgd",
     "Training",
+    "Watched",
     "train",
 ]

@@ -18,6 +18,7 @@ import torch
 from torch import nn
 
 from attnlab.model.initial import stream
+from attnlab.training.best import Best, Watched
 from attnlab.training.checkpoint import Checkpoint
 from attnlab.training.objectives import Objective, Work
 from attnlab.training.training import Training
@@ -71,6 +72,7 @@ class Run(Generic[M, W]):
     seed: int
     evaluate: Callable[[], Row]  # train and dev loss, in evaluation mode
     checkpoint: Path | None = None
+    watched: Watched = Watched()  # by what the best state is chosen, where the training keeps the best
 
 
 @dataclass
@@ -85,6 +87,22 @@ class Progress:
     status: Status = "ok"
     reason: str | None = None
     last: dict[str, Any] = field(default_factory=dict)  # the latest evaluation
+    best: float | None = None  # the best evaluation, where the best state is kept
+    best_step: int = 0
+    waited: int = 0  # evaluations since
+    stopped_early: bool = False
+
+    @property
+    def over(self) -> bool:
+        """Whether no step will follow, whatever the budget."""
+        return self.status != "ok" or self.stopped_early
+
+    @property
+    def chosen(self) -> dict[str, float]:
+        """Which state was tested, for the record; nothing where it simply is the last."""
+        if not self.best_step:
+            return {}
+        return {"best_step": self.best_step, "stopped_early": float(self.stopped_early)}
 
     def take_in(self, loss: float, tokens: int) -> None:
         """One more step; notices when the run has diverged."""
@@ -114,14 +132,13 @@ def train(run: Run[Any, Any], observer: Observer) -> Progress:
     rates = [group["lr"] for group in optimizer.param_groups]
     progress = _resume(run, optimizer)
     observer.begin(progress.step)
+    best = Best(run.checkpoint)
     log_every = max(1, run.steps // _LOGGED_ROWS)
-    evaluate_at = {
-        round(run.steps * k / run.training.evaluations) for k in range(1, run.training.evaluations + 1)
-    }
+    evaluate_at = run.training.evaluate_at(run.steps)
     started = time.perf_counter()
     before = progress.seconds
     run.model.train()
-    while progress.step < run.steps and progress.status == "ok":
+    while progress.step < run.steps and not progress.over:
         factor = run.training.schedule.factor(progress.step, run.steps)
         for group, rate in zip(optimizer.param_groups, rates, strict=True):
             group["lr"] = rate * factor
@@ -136,13 +153,15 @@ def train(run: Run[Any, Any], observer: Observer) -> Progress:
             paused = time.perf_counter()
             progress.evaluated(run.evaluate())
             row |= progress.last
+            if run.training.keep == "best" and progress.status == "ok":
+                _choose(run, best, progress)
             run.model.train()
             started += time.perf_counter() - paused
         if (
             progress.step % log_every == 0
             or progress.step == 1
             or progress.step in evaluate_at
-            or progress.status != "ok"
+            or progress.over
         ):
             observer.row(row)
         if observer.should_stop():
@@ -150,7 +169,23 @@ def train(run: Run[Any, Any], observer: Observer) -> Progress:
             raise Interrupted
         if observer.should_save():
             _save(run, optimizer, progress)
+    if progress.best_step and progress.status == "ok":
+        best.restore(run.model)
     return progress
+
+
+def _choose(run: Run[Any, Any], best: Best, progress: Progress) -> None:
+    """Put this state aside if it is the best so far; end the run where better ones are no longer expected."""
+    value = progress.last[run.watched.name]
+    if run.watched.is_better(value, progress.best):
+        progress.best, progress.best_step, progress.waited = value, progress.step, 0
+        best.keep(run.model, progress.step)
+    else:
+        progress.waited += 1
+    patience = run.training.patience
+    progress.stopped_early = (
+        patience is not None and progress.waited >= patience and progress.step < run.steps
+    )
 
 
 def _step(run: Run[Any, Any], optimizer: torch.optim.Optimizer, batch: Work, step: int) -> float:
@@ -181,6 +216,6 @@ def _resume(run: Run[Any, Any], optimizer: torch.optim.Optimizer) -> Progress:
         return Progress()
     checkpoint = Checkpoint.read(run.checkpoint)
     progress = Progress(**checkpoint.facts["progress"])
-    finished = progress.step >= run.steps or progress.status != "ok"  # then its optimiser is no longer kept
+    finished = progress.step >= run.steps or progress.over  # then its optimiser is no longer kept
     checkpoint.restore(run.model, None if finished else optimizer)
     return progress

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Literal, Self
 
 import torch
 from pydantic import model_validator
@@ -28,13 +28,24 @@ class Training(Spec):
     precision: Precision = "auto"  # "bfloat16-head" where the processor is faster at it, else "float32"
     device: Device = "cpu"
     evaluations: Positive = 5  # how often train and dev loss are measured on the way, the end included
+    evaluate_every: Positive | None = None  # in steps, and at the end: in place of so many evaluations
+    keep: Literal["last", "best"] = "last"  # which state is tested: the last one, or the best on dev
+    patience: Positive | None = None  # evaluations without a better one after which a run ends early
 
     @model_validator(mode="after")
     def _one_budget(self) -> Self:
         given = [name for name in ("steps", "epochs", "tokens") if getattr(self, name) is not None]
         if len(given) > 1:
             raise ValueError(f"a budget is given in one unit, not in {' and '.join(given)}")
+        if self.patience is not None and self.keep == "last":
+            raise ValueError('a run that ends early tests its best state: patience goes with keep = "best"')
         return self
+
+    def evaluate_at(self, steps: int) -> set[int]:
+        """The steps after which a run of so many is evaluated."""
+        if self.evaluate_every is not None:
+            return {*range(self.evaluate_every, steps, self.evaluate_every), steps}
+        return {round(steps * k / self.evaluations) for k in range(1, self.evaluations + 1)}
 
     def resolve_steps(self, per_epoch: int, tokens_per_epoch: int) -> int:
         """The number of steps that the budget comes to on a training split."""

@@ -185,6 +185,7 @@ class LanguageModelBench(Bench):
             if name != "train"
         }
         metrics = {"train_loss": train_loss, "train_perplexity": perplexity(train_loss)}
+        metrics |= progress.chosen
         for name, losses in items.items():
             metrics |= self._metrics_of(name, losses)
         metrics |= self._by_length(model)
