@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from attnlab.record import SCHEMA, Check, Items, RunResult
-from attnlab.verdict import LOSS, judge_many
+from attnlab.verdict import LOSS, judge_many, noise_floor
 
 DOCUMENTS = 30
 SENTENCES = ("The quick brown fox jumps over the lazy dog.", "Nothing < certain & nothing > sure.")
@@ -239,8 +239,10 @@ class MadeUpStudy:
             findings=reasons,
             baseline_name=base.name,
         )
+        floor = noise_floor(losses[base.name], margin=self.margin) if self.seeds > 1 else None
         return {
             "schema": SCHEMA,
+            **({"noise_floor": floor.plain()} if floor else {}),
             "study": {
                 "name": self.name,
                 "question": self.question,

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
 from attnlab import report
 from attnlab.errors import RequestError
@@ -16,9 +17,21 @@ from attnlab.report.pictures.floors import floors_picture
 from attnlab.report.reading import read
 from attnlab.report.tables import arms, equal, facts, findings, texts
 from attnlab.report.tables.table import Column, Table
-from attnlab.report.words import headline, margin_in_words, warning
+from attnlab.report.words import headline, margin_in_words, noise, warning
+from attnlab.verdict.wording import number
 
-from .synthetic_study import BARE, DIVERGED, HALF_DONE, HOSTILE, INVALID, LENGTHS, NORMAL, MadeUpArm
+from .synthetic_study import (
+    BARE,
+    DIVERGED,
+    HALF_DONE,
+    HOSTILE,
+    INVALID,
+    LENGTHS,
+    NORMAL,
+    NOT_BEGUN,
+    MadeUpArm,
+    MadeUpStudy,
+)
 
 
 def test_means_and_deviations_are_those_of_the_runs(tmp_path: Path) -> None:
@@ -105,6 +118,54 @@ def test_terminal_says_question_verdicts_and_figures(tmp_path: Path) -> None:
     assert headline(read(tmp_path / "study")) in text
     assert "▲ better" in text
     assert "\x1b" not in text  # no colours where no terminal is
+
+
+@pytest.mark.parametrize("width", [60, 72, 80, 100, 120, 200])
+@pytest.mark.parametrize("case", [NORMAL, INVALID, DIVERGED, HALF_DONE], ids=lambda case: case.name)
+def test_no_row_in_a_terminal_is_nameless_or_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: MadeUpStudy, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    study = read(case.write(tmp_path / "study"))
+    text = report.table(tmp_path / "study")
+    assert max(map(cell_len, text.splitlines())) <= width
+    assert "…" not in text
+    made = arms.arms_table(study)
+    assert made is not None
+    lines = text[text.index("──") :].splitlines()
+    for row in made.rows:
+        word = f"{row.cells[1].mark} {row.cells[1].text}".strip()
+        assert any(line.startswith(row.cells[0].text.split()[0]) and word in line for line in lines)
+
+
+def test_a_wide_terminal_shows_everything_on_one_line_a_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = NORMAL.write(tmp_path / "study")
+    made = arms.arms_table(read(directory))
+    assert made is not None
+    shown = {}
+    for width in (80, 200):
+        monkeypatch.setenv("COLUMNS", str(width))
+        shown[width] = report.table(directory)
+    for row in made.rows:
+        assert any(all(cell.text in line for cell in row.cells) for line in shown[200].splitlines())
+    assert "parameters" in shown[200]
+    assert "parameters" not in shown[80]
+
+
+def test_the_noise_floor_stands_above_the_verdicts(tmp_path: Path) -> None:
+    directory = NORMAL.write(tmp_path / "study")
+    said = noise(read(directory))
+    floor = json.loads((directory / "results.json").read_text())["noise_floor"]
+    assert f"are {number(floor['typical_gap'])} apart in test loss on average" in said
+    assert f"5 seeds find a difference of {number(floor['detectable']['5'])} four times" in said
+    assert said.endswith(f"against the other half: {floor['against_itself']['verdict']}.")
+    shown = " ".join(report.table(directory).split())
+    assert 0 < shown.index("Noise floor") < shown.index("additive is better")
+    page = report.write(directory).read_text("utf-8")
+    assert page.index("Noise floor") < page.index('class="verdict"')
+    assert noise(read(NOT_BEGUN.write(tmp_path / "none"))) == ""
 
 
 def test_an_unknown_format_is_explained(tmp_path: Path) -> None:

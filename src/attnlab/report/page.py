@@ -75,6 +75,7 @@ class Section:
     prefix: str
     study: Studied
     headline: str
+    noise: str
     warning: str
     said: Sequence[words.Said]
     facts: Sequence[tuple[str, str]]
@@ -113,6 +114,7 @@ def _section(study: Studied, prefix: str) -> Section:
         prefix=prefix,
         study=study,
         headline=words.headline(study),
+        noise=words.noise(study),
         warning=words.warning(study),
         said=words.sentences(study),
         facts=words.facts(study),

@@ -8,14 +8,15 @@ import sys
 from pathlib import Path
 from typing import Literal, get_args
 
-from rich.console import Console, Group
+from rich.console import Console
 from rich.text import Text
 
 from attnlab.errors import RequestError, unknown
 from attnlab.report.reading import read
 from attnlab.report.studied import Studied
 from attnlab.report.tables.arms import arms_table
-from attnlab.report.words import headline, sentences, warning
+from attnlab.report.tables.terminal import drawn
+from attnlab.report.words import headline, noise, sentences, warning
 
 Format = Literal["terminal", "markdown", "latex"]
 
@@ -38,9 +39,18 @@ def _terminal(study: Studied) -> str:
     width = shutil.get_terminal_size((120, 24)).columns
     text = io.StringIO()
     console = Console(file=text, width=width, force_terminal=sys.stdout.isatty() or None, highlight=False)
-    arms = arms_table(study)
-    said = [Text(f"  {one.sentence}", style="default") for one in sentences(study)]
-    minded = [Text(warning(study), style="yellow")] if warning(study) else []
-    parts = [arms.terminal()] if arms else []
-    console.print(Group(Text(study.question, style="bold"), Text(headline(study)), *minded, *parts, *said))
-    return text.getvalue()
+    head = (
+        (study.question, "bold"),
+        (noise(study), "dim"),
+        (headline(study), ""),
+        (warning(study), "yellow"),
+    )
+    for said, style in head:
+        if said:
+            console.print(Text(said, style=style))
+    made = arms_table(study)
+    if made:
+        console.print(Text(), drawn(made, width), Text(), Text(made.note, style="dim"), sep="\n")
+    for one in sentences(study):
+        console.print(Text(), Text(one.sentence), sep="\n")
+    return text.getvalue().rstrip()

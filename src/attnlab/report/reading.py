@@ -48,6 +48,7 @@ def read(directory: Path) -> Studied:
         corpus=dict(study.get("corpus") or {}),
         floors={k: v for k, v in (study.get("floors") or {}).items() if isinstance(v, Mapping)},
         command=str(study.get("command") or ""),
+        noise_floor=dict(results.get("noise_floor") or {}),
     )
 
 

@@ -147,6 +147,7 @@ class Studied:
     corpus: Mapping[str, Any] = field(default_factory=dict)
     floors: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     command: str = ""
+    noise_floor: Mapping[str, Any] = field(default_factory=dict)  # the baseline against itself, as judged
 
     @property
     def runs(self) -> list[Run]:
@@ -175,11 +176,11 @@ class Studied:
 
     @property
     def noise(self) -> float | None:
-        """How far two runs of the baseline lie apart by their seeds alone (root mean square)."""
+        """How far two runs of the baseline lie apart on average, by their seeds alone (normal noise)."""
         base = self.base.values(self.metric.key) if self.base else None
         if base is None or base.deviation is None:
             return None
-        return math.sqrt(2) * base.deviation
+        return 2 * base.deviation / math.sqrt(math.pi)
 
     @property
     def floored(self) -> Floored | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from attnlab.report import numbers
 from attnlab.report.names import label, quoted
 from attnlab.report.studied import Arm, Studied
+from attnlab.verdict.wording import number
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,30 @@ def headline(study: Studied) -> str:
         return f"Against {quoted(study.baseline)}: {'; '.join(parts)}."
     text = "; ".join(parts)
     return f"{text[0].upper()}{text[1:]}." if text.startswith(("not ", "nothing ")) else f"{text}."
+
+
+def noise(study: Studied) -> str:
+    """What the seed alone does to the baseline: before any difference is looked at, the least that means
+    something."""
+    floor = study.noise_floor
+    if not floor:
+        return ""
+    name, found = quoted(study.baseline), {int(look): gap for look, gap in floor["detectable"].items()}
+    first = min(found)
+    said = (
+        f"Noise floor: two runs of {name} that differ in nothing but the seed are "
+        f"{number(floor['typical_gap'])} apart in {study.metric.title} on average (seen in "
+        f"{numbers.times(floor['seeds'], 'seed')}); {first} seeds find a difference of "
+        f"{number(found[first])} four times in five, or a smaller one "
+        "where an arm's seeds move with the baseline's."
+    )
+    against = floor.get("against_itself")
+    if not against:
+        return said
+    word = against["verdict"]
+    if word in ("better", "worse"):
+        word += ", a false alarm, as nothing was changed; one study in twenty has one"
+    return f"{said} Half of its seeds against the other half: {word}."
 
 
 def _not_judged(study: Studied) -> list[str]:

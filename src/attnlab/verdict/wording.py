@@ -134,8 +134,8 @@ def left_out(pairs: Pairs) -> str:
 
 def preliminary(seeds: int, first: int) -> str:
     return (
-        f" (preliminary: {count(seeds, 'seed')}, and the first look is at {first}; until then only a very "
-        "large difference is called)"
+        f" (preliminary: {count(seeds, 'seed')}, and the first look is at {first}; until then only what "
+        "is very clear is called)"
     )
 
 

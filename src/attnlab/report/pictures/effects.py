@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from typing import Any
 
 import altair as alt
@@ -122,7 +123,7 @@ class _Effects:
             *self._words(y, frame, inner),
         ]
         chart = alt.layer(*layers).properties(width=inner, height=step * len(self.rows))
-        return finished(chart, self.title, self._key(frame))
+        return finished(chart, _broken(self.title) if frame.narrow else self.title, self._key(frame))
 
     def _key(self, frame: Frame) -> list[str]:
         lines = []
@@ -130,7 +131,8 @@ class _Effects:
             lines.append(f"shaded: the margin, ±{self.margin:g}, within which it does not matter")
         if self.noise is not None:
             lines.append(
-                f"dotted: two runs of the baseline differ by ±{numbers.plain(self.noise, 2)} by seed alone"
+                f"dotted: the noise floor, ±{numbers.plain(self.noise, 2)}, by which two runs of the "
+                "baseline differ on average"
             )
         return lines if frame.narrow is False else [part for line in lines for part in _broken(line)]
 
@@ -308,8 +310,5 @@ def _within(value: float | None, otherwise: float, low: float, high: float) -> f
 
 
 def _broken(line: str) -> list[str]:
-    """A line in two, where it is too long for a phone."""
-    if len(line) < 46:
-        return [line]
-    cut = line.rfind(" ", 0, 46)
-    return [line[:cut], f"  {line[cut + 1 :]}"]
+    """A line in several, where it is too long for a phone."""
+    return textwrap.wrap(line, 42, subsequent_indent="  ") or [line]

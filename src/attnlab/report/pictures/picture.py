@@ -114,7 +114,7 @@ def untold(data: Sequence[Datum]) -> list[Datum]:
     return [{name: value for name, value in datum.items() if name != "told"} for datum in data]
 
 
-def finished(chart: Any, title: str, subtitle: Sequence[str] = ()) -> alt.TopLevelMixin:
+def finished(chart: Any, title: str | list[str], subtitle: Sequence[str] = ()) -> alt.TopLevelMixin:
     """The look all pictures share."""
     head = alt.TitleParams(title, subtitle=list(subtitle), anchor="start", frame="group")
     config: dict[str, Any] = {
@@ -151,7 +151,7 @@ def finished(chart: Any, title: str, subtitle: Sequence[str] = ()) -> alt.TopLev
             "orient": "top",
             "symbolSize": 70,
             "symbolStrokeWidth": 2,
-            "columnPadding": 16,
+            "columnPadding": 28,  # more than needed: letters may come out wider than they were measured
             "offset": 8,
         },
         "header": {"labelColor": palette.INK, "labelFontSize": 11, "labelLimit": 160, "title": None},

@@ -21,10 +21,10 @@ def arms_table(study: Studied) -> Table | None:
         Column("verdict", number=False),
         Column(f"difference in {study.metric.title}"),
         Column("runs"),
-        *(Column(label(key)) for key in measures),
-        Column("time per run"),
-        Column("tokens/s", detail=True),
-        Column("parameters"),
+        *(Column(label(key), detail=place) for place, key in enumerate(measures)),
+        Column("time per run", detail=2),
+        Column("tokens/s", detail=4),
+        Column("parameters", detail=3),
     ]
     rows = [_arm_row(study, arm, measures) for arm in study.arms]
     floors = [_floor_row(name, facts, measures, len(columns)) for name, facts in study.floors.items()]

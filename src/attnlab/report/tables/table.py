@@ -1,4 +1,4 @@
-"""A table, once: as HTML for the page, Markdown and LaTeX to copy, and rich for the terminal."""
+"""A table, once: as HTML for the page, Markdown and LaTeX to copy. A terminal draws it by terminal.py."""
 
 from __future__ import annotations
 
@@ -6,11 +6,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
-
-from rich import box
-from rich.style import Style
-from rich.table import Table as RichTable
-from rich.text import Text
 
 RowKind = Literal["", "baseline", "invalid", "diverged", "failed", "waiting", "undecided", "floor"]
 
@@ -31,28 +26,19 @@ MARKS = {
     "equal": "=",
     "not equal": "≠",
 }
-_TERMINAL_STYLE = {
-    "better": "bold blue",
-    "worse": "yellow",
-    "equivalent": "green",
-    "undecided": "italic",
-    "invalid": "bold red",
-    "diverged": "bold red",
-    "failed": "bold red",
-}
 
 
 @dataclass(frozen=True)
 class Column:
     """A heading, the side its cells stand on, and what it means where the heading is too short to say.
 
-    A detail is left out where room is short: in a terminal.
+    A detail is left out where room is short, as in a terminal: the higher, the sooner.
     """
 
     label: str
     number: bool = True
     note: str = ""
-    detail: bool = False
+    detail: int = 0
 
 
 @dataclass(frozen=True)
@@ -132,24 +118,6 @@ class Table:
             ]
         )
 
-    def terminal(self) -> RichTable:
-        """What rich draws."""
-        shown = RichTable(
-            title=Text(self.caption), caption=Text(self.note) if self.note else None, box=box.SIMPLE_HEAD
-        )
-        shown.title_style, shown.caption_style = Style(bold=True), Style(dim=True)
-        shown.title_justify = shown.caption_justify = "left"
-        places = [at for at, column in enumerate(self.columns) if not column.detail]
-        for column in (self.columns[at] for at in places):
-            shown.add_column(
-                Text(column.label), justify="right" if column.number else "left", no_wrap=column.number
-            )
-        for at, row in enumerate(self.rows):
-            ends = at + 1 < len(self.rows) and self.rows[at + 1].kind == "floor" != row.kind
-            dim = "dim" if row.kind in ("invalid", "diverged", "failed", "waiting", "floor") else ""
-            shown.add_row(*(_rich(row.cells[place], dim) for place in places), end_section=ends)
-        return shown
-
 
 def table(
     key: str,
@@ -183,11 +151,6 @@ def badge(word: str) -> Cell:
 
 def _aloud(cell: Cell) -> str:
     return f"{cell.text} ({cell.note})" if cell.note else cell.text
-
-
-def _rich(cell: Cell, dim: str) -> Text:
-    style = _TERMINAL_STYLE.get(cell.text, "") if cell.badge else dim
-    return Text(f"{cell.mark} {cell.text}".strip() if cell.badge else cell.text, style=style)
 
 
 _MARKDOWN_SPECIAL = re.compile(r"([\\`*_\[\]<>|])")
