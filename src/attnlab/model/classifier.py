@@ -5,6 +5,7 @@ Shapes: N real tokens of a flat stream, B sequences, D model width, C labels.
 
 from __future__ import annotations
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -34,6 +35,11 @@ class ClassifierModel(nn.Module):
         self.up = nn.Linear(encoder.width, head.hidden) if head.hidden else None
         self.down = nn.Linear(head.hidden or encoder.width, labels)
         initialise(self, seed, layers=encoder.layers)
+
+    @property
+    def device(self) -> torch.device:
+        """Where its weights are, and where its inputs must be."""
+        return self.encoder.device
 
     def forward(self, tokens_N: Tensor, layout: Layout) -> Tensor:
         """(B, C): the logits of every sequence's label."""

@@ -1,13 +1,14 @@
 """A bidirectional encoder: a trunk in which every token sees every other.
 
-Shapes: N real tokens of a flat stream, D model width, V vocabulary.
+Shapes: N real tokens of a flat stream, M of them masked, D model width, V vocabulary.
 """
 
 from __future__ import annotations
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
-from attnlab.attention import Attention, Everything, Mixer
+from attnlab.attention import Attention, Everything, Layout, Mixer
 from attnlab.model.initial import initialise
 from attnlab.model.trunk import Stack, Trunk
 from attnlab.spec import Positive
@@ -45,3 +46,18 @@ class MaskedModel(nn.Module):
     def mask(self) -> int:
         """The id that stands for a masked token."""
         return self.vocabulary
+
+    @property
+    def device(self) -> torch.device:
+        """Where its weights are, and where its inputs must be."""
+        return self.encoder.device
+
+    @property
+    def words_VD(self) -> Tensor:
+        """The head: the embedding without the mask, which is never an answer."""
+        return self.encoder.embedding.weight[: self.vocabulary]
+
+    def forward(self, tokens_N: Tensor, layout: Layout, places_M: Tensor) -> Tensor:
+        """(M, D): what the head is put on, at the hidden places of a stream."""
+        hidden_ND: Tensor = self.encoder.hidden(tokens_N, layout)
+        return hidden_ND[places_M]

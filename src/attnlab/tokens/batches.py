@@ -72,12 +72,17 @@ class Batches:
         return math.ceil((len(self.split.starts) - 1) / self.size)
 
     def __getitem__(self, step: int) -> Batch:
-        epoch, index = divmod(step, self.per_epoch)
-        order = _order(len(self.split.starts) - 1, self.seed, epoch)
-        chosen = order[index * self.size : (index + 1) * self.size]
-        # A batch is a set: in order of length, its sequences can be worked on in stretches of similar ones.
-        lengths = self.split.starts[chosen + 1] - self.split.starts[chosen]
-        return take(self.split, chosen[np.argsort(lengths, kind="stable")])
+        return take(self.split, drawn(self.split.starts, self.size, self.seed, step))
+
+
+def drawn(starts: NDArray[np.int64], size: int, seed: int, step: int) -> Ids:
+    """Which sequences make up a step, of those that begin at `starts` (and end where the next begins)."""
+    sequences = len(starts) - 1
+    epoch, index = divmod(step, math.ceil(sequences / size))
+    chosen = _order(sequences, seed, epoch)[index * size : (index + 1) * size]
+    # A batch is a set: in order of length, its sequences can be worked on in stretches of similar ones.
+    lengths = starts[chosen + 1] - starts[chosen]
+    return chosen[np.argsort(lengths, kind="stable")]
 
 
 @lru_cache(maxsize=2)
@@ -90,13 +95,19 @@ def in_order_of_length(split: Encoded, tokens: int, sequences: Ids | None = None
     evaluation, where the order does not matter."""
     chosen = np.arange(len(split.starts) - 1) if sequences is None else np.asarray(sequences)
     lengths = split.starts[chosen + 1] - split.starts[chosen] - 1
-    chosen = chosen[np.argsort(lengths, kind="stable")]
-    sizes = np.sort(lengths, kind="stable")
+    for places in similar_together(lengths, tokens):
+        yield take(split, chosen[places])
+
+
+def similar_together(lengths: Ids, tokens: int) -> Iterator[Ids]:
+    """The places of sequences of these lengths, in batches of about `tokens` tokens with padding."""
+    places = np.argsort(lengths, kind="stable")
+    sizes = lengths[places]
     start = 0
-    while start < len(chosen):
+    while start < len(places):
         # Sorted upwards: the last of a batch is its longest, so this bounds the padded size too.
         stop = start + 1
-        while stop < len(chosen) and sizes[stop] * (stop + 1 - start) <= tokens:
+        while stop < len(places) and sizes[stop] * (stop + 1 - start) <= tokens:
             stop += 1
-        yield take(split, chosen[start:stop])
+        yield places[start:stop]
         start = stop

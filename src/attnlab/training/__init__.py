@@ -3,7 +3,7 @@
 from attnlab.training.best import Watched
 from attnlab.training.checkpoint import Checkpoint
 from attnlab.training.loop import Interrupted, Observer, Progress, Run, train
-from attnlab.training.objectives import NextToken, Objective
+from attnlab.training.objectives import Label, MaskedTokens, NextToken, Objective
 from attnlab.training.optimizers import AdamW, Optimizer, Sgd
 from attnlab.training.schedules import Constant, Cosine, Schedule
 from attnlab.training.training import Training
@@ -14,6 +14,8 @@ __all__ = [
     "Constant",
     "Cosine",
     "Interrupted",
+    "Label",
+    "MaskedTokens",
     "NextToken",
     "Objective",
     "Observer",
