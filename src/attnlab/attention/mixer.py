@@ -5,7 +5,7 @@ Shapes: N tokens of a flat stream, D model width, B batch, H heads, T queries, S
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from torch import Tensor, nn
 
@@ -24,6 +24,10 @@ class State(Protocol):
 
 class MixerLayer(nn.Module):
     """A mixer with its weights, as one layer of a model."""
+
+    rows_sum_to_one: bool = False  # whether the `weights` of every query claim to
+    weights_per: ClassVar[str] = "head"  # what has a matrix of `weights` of its own
+    no_weights_because: ClassVar[str] = "it gives no matrix of weights from token to token"
 
     def forward(
         self, x_ND: Tensor, layout: Layout, position: PositionScheme, state: State | None = None

@@ -4,6 +4,7 @@ from attnlab.corpus.base import Corpus
 from attnlab.corpus.document import Document, Provenance, Splits
 from attnlab.corpus.hub import Hub
 from attnlab.corpus.labelled import Labelled
+from attnlab.corpus.repeats import Repeats
 from attnlab.corpus.sotu import Sotu
 from attnlab.corpus.table import Table
 from attnlab.corpus.text import Text
@@ -15,6 +16,7 @@ __all__ = [
     "Hub",
     "Labelled",
     "Provenance",
+    "Repeats",
     "Sotu",
     "Splits",
     "Table",

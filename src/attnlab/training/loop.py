@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Literal, Protocol, TypeVar
@@ -73,6 +73,10 @@ class Run(Generic[M, W]):
     evaluate: Callable[[], Row]  # train and dev loss, in evaluation mode
     checkpoint: Path | None = None
     watched: Watched = Watched()  # by what the best state is chosen, where the training keeps the best
+    # Who else looks at the model, and after which steps (0: before the first; a run that ends early is looked
+    # at then). It comes before that step's checkpoint: a run that goes on has nothing to catch up on.
+    look: Callable[[int], None] | None = None
+    look_at: Collection[int] = ()
 
 
 @dataclass
@@ -138,6 +142,9 @@ def train(run: Run[Any, Any], observer: Observer) -> Progress:
     started = time.perf_counter()
     before = progress.seconds
     run.model.train()
+    if progress.step == 0 and run.look and 0 in run.look_at:
+        run.look(0)
+        started = time.perf_counter()
     while progress.step < run.steps and not progress.over:
         factor = run.training.schedule.factor(progress.step, run.steps)
         for group, rate in zip(optimizer.param_groups, rates, strict=True):
@@ -156,6 +163,11 @@ def train(run: Run[Any, Any], observer: Observer) -> Progress:
             if run.training.keep == "best" and progress.status == "ok":
                 _choose(run, best, progress)
             run.model.train()
+            started += time.perf_counter() - paused
+        looked_at = progress.step in run.look_at or (progress.stopped_early and run.look_at)
+        if run.look and looked_at and progress.status == "ok":
+            paused = time.perf_counter()
+            run.look(progress.step)
             started += time.perf_counter() - paused
         if (
             progress.step % log_every == 0

@@ -26,6 +26,9 @@ TAME = 40.0
 class AftLayer(MixerLayer):
     """Projections named as in attention, so that arms share their initial values."""
 
+    rows_sum_to_one = True
+    weights_per = "channel"
+
     def __init__(self, dims: Dims) -> None:
         super().__init__()
         self.project = Separate().build(dims)

@@ -49,6 +49,7 @@ class DifferentialLayer(AttentionLayer):
         self.as_dot = getattr(self.score, "as_dot", parts.score.as_dot)
         self.factor = Factor(halves.head_width, parts.start)
         self.norm = nn.RMSNorm(dims.head_width, eps=1e-5)
+        self.rows_sum_to_one = False  # they sum to 1 - λ
 
     def mix(self, x_ND: Tensor, layout: Layout, position: PositionScheme, state: State | None) -> Tensor:
         difference = self._subtract(super().mix(x_ND, layout, position, state))

@@ -43,6 +43,11 @@ class Fastformer(Mixer):
 class FastformerLayer(MixerLayer):
     """Projections named as in attention, and what decides how much each token counts."""
 
+    no_weights_because = (
+        "every token is multiplied by one vector that stands for the whole sequence, so there are no weights "
+        "from token to token"
+    )
+
     def __init__(self, dims: Dims) -> None:
         super().__init__()
         self.project = Separate().build(dims)

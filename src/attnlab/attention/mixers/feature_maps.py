@@ -36,6 +36,8 @@ class FeatureMap(nn.Module):
 class FeatureMapLayer(MixerLayer):
     """Attention through a feature map; projections named as in attention, so that arms share their values."""
 
+    rows_sum_to_one = True
+
     def __init__(self, features: FeatureMap, dims: Dims) -> None:
         super().__init__()
         self.project = Separate().build(dims)

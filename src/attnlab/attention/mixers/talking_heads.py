@@ -37,6 +37,7 @@ class TalkingHeadsLayer(AttentionLayer):
     def __init__(self, parts: TalkingHeads, dims: Dims) -> None:
         super().__init__(parts, dims)
         self.weigh: TalkingWeigh = TalkingWeigh(parts.weigh, dims.heads)
+        self.rows_sum_to_one = False  # once the heads have exchanged their weights
 
 
 class TalkingWeigh(nn.Module):

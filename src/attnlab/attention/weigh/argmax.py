@@ -9,6 +9,7 @@ Shapes: B batch, H heads, T queries, S keys.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -19,6 +20,8 @@ from attnlab.attention.weigh.weigh import Weigh
 @dataclass(frozen=True, kw_only=True)
 class Argmax(Weigh):
     """One for the best visible key (the first of several), zero for the others."""
+
+    sums_to_one: ClassVar[bool] = True
 
     def __call__(self, scores_BHTS: Tensor, visible: Tensor) -> Tensor:
         best = scores_BHTS.detach().masked_fill(~visible, float("-inf")).argmax(-1, keepdim=True)

@@ -9,7 +9,7 @@ Shapes: B batch, H heads, T queries, S keys.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -21,6 +21,8 @@ from attnlab.attention.weigh.weigh import Weigh
 @dataclass(frozen=True, kw_only=True)
 class Entmax15(Weigh):
     """Weights that add up to one, smoother than sparsemax's, some of them exactly zero."""
+
+    sums_to_one: ClassVar[bool] = True
 
     def __call__(self, scores_BHTS: Tensor, visible: Tensor) -> Tensor:
         weights: Tensor = _Entmax15.apply(scores_BHTS, visible)

@@ -16,6 +16,7 @@ class Softmax(Weigh):
     """Weights that are positive and add up to one."""
 
     is_softmax: ClassVar[bool] = True
+    sums_to_one: ClassVar[bool] = True
 
     def __call__(self, scores_BHTS: Tensor, visible: Tensor) -> Tensor:
         # The lowest finite number instead of -inf: a row that sees nothing would otherwise be 0/0.

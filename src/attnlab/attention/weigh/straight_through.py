@@ -24,6 +24,7 @@ class StraightThroughArgmax(Weigh):
     """Argmax with softmax's gradient."""
 
     has_exact_gradient: ClassVar[bool] = False
+    sums_to_one: ClassVar[bool] = True
 
     def __call__(self, scores_BHTS: Tensor, visible: Tensor) -> Tensor:
         soft_BHTS = Softmax()(scores_BHTS, visible)

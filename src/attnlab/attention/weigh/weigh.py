@@ -24,6 +24,7 @@ class Weigh(Part, family="weigh"):
 
     is_softmax: ClassVar[bool] = False  # what PyTorch's fused attention computes
     has_exact_gradient: ClassVar[bool] = True  # whether its gradient is the derivative of what it computes
+    sums_to_one: ClassVar[bool] = False  # whether the weights of a row that sees something claim to
     adds_a_key: ClassVar[bool] = False  # a softmax over one key more, of score zero and value zero
 
     def __call__(self, scores_BHTS: Tensor, visible: Tensor) -> Tensor:

@@ -18,6 +18,9 @@ from attnlab.corpus import Corpus, Sotu
 from attnlab.decoding import sample
 from attnlab.evaluation.floors import floors
 from attnlab.evaluation.losses import document_losses, mean_loss, perplexity, sample_of, token_losses
+from attnlab.evaluation.maps.camera import Camera, steps_of
+from attnlab.evaluation.maps.probes import Probe, probes_of, repeats
+from attnlab.evaluation.maps.said_twice import said_twice
 from attnlab.evaluation.prefix import prefix_score
 from attnlab.model import Decoder, DecoderModel
 from attnlab.model.count import count_parameters, derive
@@ -47,6 +50,13 @@ class Measure(Spec):
     prefix_tokens: Count = 2_000  # predictions that are also made from the prefix alone
     lengths: tuple[Positive, ...] = ()  # the test split is also read in blocks of these many tokens
     length_tokens: Positive = 20_000  # of the test split, at every length
+    probes: tuple[str, ...] = (  # texts on which attention maps are taken
+        "The state of our Union is strong.",
+        "The Congress will do its duty, and the people of the United States will do theirs.",
+    )
+    repeats: Count = 8  # sequences of random tokens said twice, on which they are taken too
+    maps: Count = 2  # how often, evenly over the run: before the first step, after the last; 0: never
+    maps_at: tuple[Count, ...] = ()  # further steps at which they are
 
 
 class LanguageModel(Setup):
@@ -151,6 +161,8 @@ class LanguageModelBench(Bench):
         batches = Batches(self._split("train"), training.batch, seed)
         steps = training.resolve_steps(batches.per_epoch, self._split("train").n_targets)
         checkpoint = folder / "checkpoint.safetensors"
+        measure = self.setup.measure
+        camera = Camera(model, self._probes, folder, said_twice)
         progress = train(
             Run(
                 model=model,
@@ -161,13 +173,17 @@ class LanguageModelBench(Bench):
                 seed=seed,
                 evaluate=lambda: self._curve_point(model),
                 checkpoint=checkpoint,
+                look=camera.take,
+                look_at=camera.at(steps_of(steps, measure.maps, measure.maps_at)),
             ),
             observer,
         )
         Checkpoint.of(model, None, {"seed": seed, "progress": vars(progress)}).write(checkpoint)
-        return self._measured(arm, seed, model, progress)
+        return self._measured(arm, seed, model, progress, camera)
 
-    def _measured(self, arm: str, seed: int, model: DecoderModel, progress: Progress) -> RunResult:
+    def _measured(
+        self, arm: str, seed: int, model: DecoderModel, progress: Progress, camera: Camera
+    ) -> RunResult:
         pace = progress.tokens / progress.seconds if progress.seconds else 0.0
         common: dict[str, Any] = {
             "arm": arm,
@@ -176,6 +192,8 @@ class LanguageModelBench(Bench):
             "tokens_per_second": pace,
             "steps": progress.step,
         }
+        maps, map_checks = camera.seen()
+        common["exhibits"] = {"attention": maps} if maps else {}
         if progress.status == "diverged":
             return RunResult(**common, status="diverged", reason=progress.reason)
         train_loss = mean_loss(model, self._split("train"), self._train_sample)
@@ -194,15 +212,17 @@ class LanguageModelBench(Bench):
             "ordinary_perplexity": perplexity(prefix.ordinary_loss),
             "prefix_perplexity": perplexity(prefix.prefix_loss),
         }
+        checks = (prefix.check, *map_checks)
+        wrong = next((check for check in checks if check.status == "fail"), None)
         return RunResult(
             **common,
-            status="ok" if prefix.check.status == "pass" else "invalid",
+            status="invalid" if wrong else "ok",
             metrics=metrics,
             items=items,
-            checks=(prefix.check,),
+            checks=checks,
             sentences=tuple(self._scored(model, text) for text in self.setup.measure.sentences),
             samples=self._samples(model, seed),
-            reason=None if prefix.check.status == "pass" else prefix.check.evidence,
+            reason=wrong.evidence if wrong else None,
         )
 
     def _metrics_of(self, name: str, losses: Items) -> dict[str, float]:
@@ -258,6 +278,12 @@ class LanguageModelBench(Bench):
 
     def _split(self, name: str) -> Encoded:
         return self.prepared.splits[name]
+
+    @cached_property
+    def _probes(self) -> tuple[Probe, ...]:
+        measure, context = self.setup.measure, self.setup.model.context
+        texts = probes_of(measure.probes, self.vocabulary, context)
+        return (*texts, *repeats(measure.repeats, self.vocabulary, context))
 
     @cached_property
     def _train_sample(self) -> Any:
