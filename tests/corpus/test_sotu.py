@@ -91,3 +91,41 @@ def test_neither_pandas_nor_torch_nor_hugging_face_is_loaded() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+PRESIDENTS = ("Ronald Reagan", "William J. Clinton", "Barack Obama")
+
+
+def test_labels_are_presidents_or_parties_and_everyone_is_in_every_split() -> None:
+    splits = Sotu(label="president", since=1982, presidents=PRESIDENTS, test_share=0.25).load()
+    for _, documents in splits.items():
+        assert {d.label for d in documents} == set(PRESIDENTS)
+    assert "some of every president" in splits.provenance.split
+    parties = Sotu(label="party", since=1982).load()
+    assert {d.label for d in parties.test} == {"Democratic", "Republican"}
+
+
+def test_only_presidents_with_enough_addresses_and_so_many_sentences_of_each() -> None:
+    splits = Sotu(label="president", since=1982, least=7, units=40, test_share=0.25).load()
+    given = [d.label for _, documents in splits.items() for d in documents]
+    assert set(given) == {*PRESIDENTS, "George W. Bush"}
+    assert {given.count(name) for name in given} == {7}
+    assert {len(d.units) for d in splits.train} == {40}
+    whole = next(d for d in Sotu(since=1982).load().train if d.name in {x.name for x in splits.train})
+    (part,) = (d for d in splits.train if d.name == whole.name)
+    assert set(part.units) <= set(whole.units)
+
+
+def test_speakers_have_splits_of_their_own_within_test() -> None:
+    splits = Sotu(since=1982, speakers=("Barack Obama", "George H.W. Bush"), test_share=0.25).load()
+    assert set(splits.extra) == {"barack-obama", "george-hw-bush"}
+    for name, documents in splits.extra.items():
+        assert documents
+        assert {d.name for d in documents} <= {d.name for d in splits.test}, name
+
+
+def test_a_president_who_gave_none_is_told() -> None:
+    with pytest.raises(CorpusError, match="no president is called 'George Bush'; did you mean"):
+        Sotu(since=1982, presidents=("George Bush",)).load()
+    with pytest.raises(CorpusError, match="nobody has 9 addresses"):
+        Sotu(label="president", since=1982, least=9).load()

@@ -48,11 +48,12 @@ def exit_code(audits: Iterable[Audit]) -> int:
 
 def all_rules() -> dict[str, tuple[Rule[Any], ...]]:
     """Every rule, by what it looks at."""
-    from attnlab.audit import models, operators, study
+    from attnlab.audit import classifiers, models, operators, study
 
     return {
         "operator": (*operators.RULES, operators.against),
         "model": models.RULES,
+        "classifier": classifiers.RULES,
         "loss": models.LOSS_RULES,
         "study": study.RULES,
     }

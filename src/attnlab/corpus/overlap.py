@@ -49,6 +49,12 @@ def overlaps(train: Sequence[Document], held_out: Mapping[str, Sequence[Document
     return {name: _overlap(documents, seen_texts, seen, ids) for name, documents in held_out.items()}
 
 
+def seen_in(train: Sequence[Document], texts: Iterable[str]) -> list[bool]:
+    """Of every text, whether it stands in train word for word, case and spacing aside."""
+    seen = set(_texts(train))
+    return [_normal(text) in seen for text in texts]
+
+
 def _overlap(
     documents: Sequence[Document], seen_texts: set[str], seen: Hashes, ids: dict[str, int]
 ) -> Overlap:
