@@ -13,9 +13,11 @@ transformers = pytest.importorskip("transformers", reason="transformers is not h
 from attnlab.adapt.registry import check, put, register, register_built_ins, reload  # noqa: E402
 from attnlab.attention import (  # noqa: E402
     Additive,
+    AftSimple,
     Attention,
     Bilinear,
     Causal,
+    Differential,
     Everything,
     SoftmaxPlusOne,
     Sparsemax,
@@ -117,9 +119,10 @@ def test_greedy_cached_generation(make: Any, left: bool) -> None:
     own = model.generate(**inputs, **options)
     put(model, PLAIN)
     assert torch.equal(model.generate(**inputs, **options), own)
-    put(model, Attention(weigh=Sparsemax(), mask=Everything()))
-    cached = model.generate(**inputs, **options)
-    assert torch.equal(cached, model.generate(**inputs, **options, use_cache=False))
+    for other in (Attention(weigh=Sparsemax(), mask=Everything()), Differential(mask=Everything())):
+        put(model, other)
+        cached = model.generate(**inputs, **options)
+        assert torch.equal(cached, model.generate(**inputs, **options, use_cache=False))
 
 
 @pytest.mark.parametrize("make", DECODERS)
@@ -138,17 +141,69 @@ def test_built_ins_by_name() -> None:
     names = register_built_ins()
     assert {"attnlab:dot", "attnlab:sparsemax", "attnlab:additive"} <= set(names)
     model = made(llama)
-    for name in ("attnlab:sparsemax", "attnlab:cosine", "attnlab:additive"):
+    for name in names:
+        model = made(llama)
         model.set_attn_implementation(name)
-        assert model(batch()["input_ids"]).logits.isfinite().all()
+        assert model(batch()["input_ids"]).logits.isfinite().all(), name
+
+
+@pytest.mark.parametrize("make", EVERY)
+def test_talking_heads_start_as_the_models_own_output(make: Any) -> None:
+    model, inputs = made(make), batch()
+    real = inputs["attention_mask"].bool()
+    own = model(**inputs).logits[real]
+    put(model, TalkingHeads(mask=Everything()))
+    torch.testing.assert_close(model(**inputs).logits[real], own, rtol=1e-4, atol=1e-5)
+    for module in model.modules():
+        if hasattr(module, "attnlab_core"):
+            torch.nn.init.normal_(module.attnlab_core.weigh.of_scores)
+    assert not torch.allclose(model(**inputs).logits[real], own, rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("make", EVERY)
+def test_differential_maps_are_its_formula(make: Any) -> None:
+    """For what a model hands to its first layer: its queries, keys, values and mask."""
+    model, inputs = made(make), batch()
+    name = put(model, Differential(mask=Everything()))
+    operator, handed = transformers.AttentionInterface()[name], []
+
+    def listening(module: Any, *given: Any, **options: Any) -> Any:
+        handed.append((module.attnlab_core, *given, operator(module, *given, **options)))
+        return handed[-1][-1]
+
+    transformers.AttentionInterface.register(name, listening)
+    model(**inputs)
+    core, q, k, v, mask, (mixed, maps) = handed[0]
+    k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], dim=1) for x in (k, v))
+    each = []
+    for half in (slice(None, 2), slice(2, None)):  # of heads of width 4
+        scores = q[..., half] @ k[..., half].mT / 2**0.5
+        each.append(scores.masked_fill(~mask, float("-inf")).softmax(-1))
+    difference = each[0] - core.factor() * each[1]
+    y = difference @ v
+    normed = y / (y.square().mean(-1, keepdim=True) + 1e-5).sqrt() * (1 - 0.8)
+    seen = mask.any(-1, keepdim=True).expand(*y.shape[:3], 1)  # some masks leave rows of padding with nothing
+    torch.testing.assert_close(
+        mixed.transpose(1, 2) * seen, (normed * seen).nan_to_num(), rtol=1e-4, atol=1e-5
+    )
+    torch.testing.assert_close(maps * seen, (difference * seen).nan_to_num(), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("make", [bert, gpt2, llama])
-@pytest.mark.parametrize("score", [Additive(hidden=5), Bilinear()], ids=lambda s: s.name)
-def test_saving_and_reloading_keeps_operator_and_weights(make: Any, score: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "operator",
+    [
+        Attention(score=Additive(hidden=5), weigh=Sparsemax(), mask=Everything()),
+        Attention(score=Bilinear(), mask=Everything()),
+        TalkingHeads(mask=Everything()),
+        Differential(mask=Everything()),
+    ],
+    ids=lambda o: f"{o.score.name} {o.name}",
+)
+def test_saving_and_reloading_keeps_operator_and_weights(make: Any, operator: Any, tmp_path: Path) -> None:
     model, inputs = made(make), batch()
-    put(model, Attention(score=score, weigh=Sparsemax(), mask=Everything()), "mine")
-    weights = [name for name, _ in model.named_parameters() if "attnlab_score" in name]
+    put(model, operator, "mine")
+    weights = [name for name, _ in model.named_parameters() if "attnlab_core" in name]
     assert weights
     with torch.no_grad():
         for name in weights:
@@ -175,8 +230,10 @@ def test_a_plain_reload_is_noticed(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_put_in_is_refused() -> None:
-    with pytest.raises(RequestError, match="not 'talking-heads'"):
-        register(TalkingHeads())
+    with pytest.raises(RequestError, match="own mask needs scores to hide, and 'aft-simple' has none"):
+        register(AftSimple())
+    with pytest.raises(RequestError, match="halves every head, and 5 places"):
+        put(transformers.GPT2LMHeadModel(transformers.GPT2Config(n_embd=15, n_head=3)), Differential())
     with pytest.raises(RequestError, match="not possible: the weighing 'sparsemax' is no softmax"):
         register(Attention(weigh=Sparsemax(), kernel="fused"))
     assert register(Attention(mask=Causal())) == "attnlab:dot-causal-softmax"

@@ -97,7 +97,7 @@ def test_your_own_part_trains_in_a_model(own: Path) -> None:
     assert spec.mixer.score.start == 0.5
     model = spec.build(20)
     model(torch.zeros(1, 5, dtype=torch.long)).square().mean().backward()
-    weight = model.blocks[0].mixer.score.weight
+    weight = model.blocks[0].mixer.core.score.weight
     assert torch.equal(weight, torch.full_like(weight, 0.5))
     assert weight.grad is not None
     spec = Decoder.model_validate({"mixer": {"part": "attention", "score": f"{own}/my_scores.py:manhattan"}})

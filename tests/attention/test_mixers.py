@@ -32,6 +32,7 @@ from attnlab.attention.mixers.feature_maps import in_chunks, token_by_token
 from attnlab.attention.mixers.running_mean import RunningMean
 from attnlab.errors import DeclarationError, RequestError
 from attnlab.model import Decoder
+from attnlab.spec import validate
 
 DIMS = Dims(width=32, heads=2, context=200)
 
@@ -219,8 +220,51 @@ def test_what_cannot_be_done_is_said() -> None:
         RequestError, match="'aft-full' has biases for 200 positions, and there is one at 200"
     ):
         AftFull().build(DIMS)(torch.randn(201, 32), Layout([201]), Absent().build(DIMS))
-    with pytest.raises(RequestError, match="'differential' halves every head, and 5 places"):
+    with pytest.raises(RequestError, match="mixer 'differential' halves every head, and 5 places"):
         Mixer.resolve("differential").build(Dims(width=15, heads=3, context=8))
+
+
+@pytest.mark.parametrize(
+    ("declared", "reason"),
+    [
+        ({"mixer": {"part": "differential"}, "width": 15}, "halves every head, and 5 places"),
+        ({"position": "rotary", "width": 15}, "a head of width 5"),
+        ({"position": {"part": "t5-bias", "buckets": 1}}, "1 buckets give 0 distances"),
+        (
+            {"mixer": {"part": "attention", "project": {"part": "grouped", "key_value_heads": 2}}},
+            "3 query heads cannot share 2",
+        ),
+    ],
+    ids=lambda value: "" if isinstance(value, str) else "-".join(value),
+)
+def test_sizes_that_do_not_fit_are_refused_at_declaration(declared: dict[str, object], reason: str) -> None:
+    with pytest.raises(DeclarationError, match=reason):
+        validate(Decoder, declared, source="a test")
+
+
+def test_fused_is_refused_without_a_model_too() -> None:
+    with pytest.raises(RequestError, match="the score 'additive' is no dot product"):
+        Attention.resolve({"part": "attention", "score": "additive", "kernel": "fused"}).build(DIMS)
+
+
+def test_talking_heads_are_x_transformers() -> None:
+    x_transformers = pytest.importorskip("x_transformers.attend", reason="x-transformers is not here")
+    torch.manual_seed(0)
+    theirs = x_transformers.Attend(
+        causal=True, heads=2, pre_talking_heads=True, post_talking_heads=True, dropout=0.0
+    ).double()
+    layer = TalkingHeads().build(DIMS).double()
+    x, layout, position = torch.randn(9, 32, dtype=torch.float64), Layout([9]), Absent().build(DIMS)
+    q, k, v = (layout.pad(part).transpose(1, 2) for part in layer.project(x))
+    talk = layer.core.weigh
+    with torch.no_grad():
+        talk.of_scores.normal_()
+        talk.of_weights.normal_()
+        # Theirs adds the scores themselves to the exchanged ones.
+        theirs.pre_softmax_talking_heads.weight[..., 0, 0] = talk.of_scores - torch.eye(2)
+        theirs.post_softmax_talking_heads.weight[..., 0, 0] = talk.of_weights
+    mixed, _ = theirs(q, k, v)
+    torch.testing.assert_close(layer.mix(x, layout, position, None), mixed)
 
 
 def test_features_come_from_the_seed_and_are_saved() -> None:

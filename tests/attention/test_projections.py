@@ -95,6 +95,18 @@ def test_grouped_heads_are_repeated_heads() -> None:
     torch.testing.assert_close(grouped(x, layout, position), plain(x, layout, position))
 
 
+def test_grouped_heads_are_torchs() -> None:
+    """Fused, and in stages, against `scaled_dot_product_attention(enable_gqa=True)`."""
+    from attnlab.attention import Absent, Layout
+
+    x, layout, position = torch.randn(9, 24, dtype=torch.float64), Layout([9]), Absent().build(DIMS)
+    for kernel in ("fused", "stages"):
+        layer = Attention(project=Grouped(key_value_heads=2), kernel=kernel).build(DIMS).double()
+        q, k, v = (layout.pad(part).transpose(1, 2) for part in layer.project(x))
+        theirs = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+        torch.testing.assert_close(layer.mix(x, layout, position, None), theirs)
+
+
 def test_grouped_refuses_an_uneven_split() -> None:
     with pytest.raises(
         RequestError, match=r"4 query heads cannot share 3 key/value heads evenly \(valid: 1, 2, 4\)"

@@ -63,6 +63,21 @@ def test_softmax_plus_one() -> None:
     torch.testing.assert_close(gradient, exact_gradient)
 
 
+def test_softmax_plus_one_is_torchs_zero_attention() -> None:
+    """PyTorch's `add_zero_attn` adds a key and a value of zeros: the same one in the denominator."""
+    q, k, v = torch.randn(3, 7, 2, 12, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+    eye, none = torch.eye(12, dtype=torch.float64), torch.zeros(36, dtype=torch.float64)
+    theirs, weights = torch.nn.functional.multi_head_attention_forward(
+        *(q, k, v, 12, 3, torch.cat([eye] * 3), none, None, None, True, 0.0, eye, none[:12]),
+        average_attn_weights=False,
+    )
+    heads = (x.unflatten(-1, (3, 4)).permute(1, 2, 0, 3) for x in (q, k, v))
+    q_BHTd, k_BHTd, v_BHTd = heads
+    ours = SoftmaxPlusOne()(q_BHTd @ k_BHTd.mT / 2, torch.ones(7, 7, dtype=torch.bool))
+    torch.testing.assert_close(ours, weights[..., :-1])
+    torch.testing.assert_close((ours @ v_BHTd).permute(2, 0, 1, 3).flatten(2), theirs)
+
+
 def test_sigmoid_and_relu() -> None:
     torch.testing.assert_close(
         Sigmoid()(torch.zeros_like(SCORES), ALL).sum(-1), torch.full((2, 3, 6), 0.9).double()

@@ -36,6 +36,8 @@ PARTS += [
     Project.resolve({"part": "network", "hidden_layers": 3, "on": ["key"]}),
     Mixer.resolve({"part": "aft-conv", "window": 3}),
     Mixer.resolve({"part": "aft-local", "window": 2}),
+    Mixer.resolve({"part": "differential", "project": "grouped", "score": "bilinear"}),
+    Mixer.resolve({"part": "talking-heads", "weigh": "sparsemax", "mask": {"part": "window", "size": 3}}),
 ]
 CASES = [case for part in PARTS for case in cases_for(part)]
 

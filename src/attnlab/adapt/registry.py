@@ -11,13 +11,16 @@ transformers forgets the choice when a model is saved: it comes back with the de
 nothing. `put` therefore writes it into the config, `reload` obeys what is written there, and `check` raises
 where it is written but not in force.
 
+Operators with more than one map to a head go in as well; a mechanism without scores does not, since it has
+nothing to do with the mask that a model hands over.
+
 Shapes: B batch, H heads, G key/value heads, T queries, S keys, d head width.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -26,27 +29,29 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attnlab.attention import Attention, Dims, Dot, Everything, Mixer, Score, Weigh
+from attnlab.attention.core import Core
 from attnlab.attention.operator import attend_fused, share_heads, weigh_masked
 from attnlab.errors import RequestError, TargetError
 from attnlab.spec import Part
 
 PREFIX = "attnlab:"
-_WEIGHTS = "attnlab_score"  # where an attention module keeps the weights of a score that has any
+_CORE = "attnlab_core"  # where an attention module keeps the weights of an operator that has any
 _WRITTEN = "attnlab_attention"  # the config's field for the declaration
 _UNKNOWN = ("softcap", "s_aux")  # what some models want of their attention and no operator here has
 
 
 def register(attention: Attention, name: str | None = None) -> str:
     """Make an operator known to transformers; gives back what `attn_implementation` has to be."""
-    if type(attention) is not Attention:
-        raise RequestError(f"only score, mask and weighing can be put into a model, not {attention.name!r}")
+    if not isinstance(attention, Attention):
+        name = getattr(attention, "name", type(attention).__name__)
+        raise RequestError(f"a model's own mask needs scores to hide, and {name!r} has none")
     reason = attention.not_fusable_because()
     if attention.kernel == "fused" and reason:
         raise RequestError(f'kernel "fused" is not possible: {reason}; use "auto" or "stages"')
     from transformers import AttentionInterface
     from transformers.masking_utils import AttentionMaskInterface
 
-    full = PREFIX + (name or "-".join(_short(p) for p in (attention.score, attention.mask, attention.weigh)))
+    full = PREFIX + (name or _described(attention))
     AttentionInterface.register(full, _Operator(attention))
     # Without this the function would get no mask at all: neither padding nor causality.
     AttentionMaskInterface.register(full, _whole_mask)
@@ -54,14 +59,14 @@ def register(attention: Attention, name: str | None = None) -> str:
 
 
 def put(model: Any, attention: Attention, name: str | None = None) -> str:
-    """Put an operator into a model, and into its config. A score with weights gets them at once, one set per
-    layer, so that an optimiser built afterwards sees them."""
+    """Put an operator into a model, and into its config. One with weights gets them at once, a set per layer,
+    so that an optimiser built afterwards sees them."""
     full = register(attention, name)
     model.set_attn_implementation(full)
     setattr(model.config, _WRITTEN, {"name": full.removeprefix(PREFIX), **attention.plain()})
     for module in model.modules():
-        if hasattr(module, _WEIGHTS):
-            delattr(module, _WEIGHTS)  # of an operator that was here before
+        if hasattr(module, _CORE):
+            delattr(module, _CORE)  # of an operator that was here before
     if _has_weights(attention):
         training = model.training
         with torch.no_grad():
@@ -83,7 +88,7 @@ def reload(model_class: Any, directory: str | Path) -> Any:
     model = model_class.from_pretrained(directory)
     put(model, attention, written["name"])
     if _has_weights(attention):
-        _load_score_weights(model, Path(directory))
+        _load_weights(model, Path(directory))
     return model
 
 
@@ -117,20 +122,24 @@ class _Operator:
         **others: Any,
     ) -> tuple[Tensor, Tensor | None]:
         _refuse_unknown(others)
-        q_BHTd, k_BHSd, v_BHSd = query, share_heads(key, query), share_heads(value, query)
-        seen, real = self._visible(module, q_BHTd, k_BHSd, attention_mask)
+        core = self._core(module, query)
+        heads = (query, share_heads(key, query), share_heads(value, query))
+        q_BMTd, k_BMSd, v_BMSd = core.apart(*heads)
+        seen, real = self._visible(module, q_BMTd, k_BMSd, attention_mask)
         if isinstance(self.parts.score, Dot) and scaling is not None:
-            q_BHTd = q_BHTd * (scaling * math.sqrt(q_BHTd.shape[-1]))  # the model's own scale
+            # The model's own scale instead of the score's, for maps as wide as the model's heads.
+            q_BMTd = q_BMTd * (scaling * math.sqrt(query.shape[-1]))
+        bias = _of_maps(position_bias, q_BMTd)
         if self.parts.kernel == "fused":
-            bias = q_BHTd.new_zeros(()) if position_bias is None else position_bias
-            mask = torch.where(seen & real, bias, float("-inf"))
-            return self._fused(module, q_BHTd, k_BHSd, v_BHSd, mask, dropout), None
-        scores_BHTS = self._score(module, q_BHTd)(q_BHTd, k_BHSd)
-        if position_bias is not None:
-            scores_BHTS = scores_BHTS + position_bias
-        weights_BHTS = weigh_masked(self.parts, self.parts.weigh, scores_BHTS, seen, real)
-        mixed_BHTd = F.dropout(weights_BHTS, dropout, module.training) @ v_BHSd
-        return mixed_BHTd.transpose(1, 2).contiguous(), weights_BHTS
+            mask = torch.where(seen & real, q_BMTd.new_zeros(()) if bias is None else bias, float("-inf"))
+            mixed_BMTd = attend_fused(self.parts, core, q_BMTd, k_BMSd, v_BMSd, mask, dropout)
+            return core.together(mixed_BMTd).transpose(1, 2).contiguous(), None
+        scores_BMTS = core.score(q_BMTd, k_BMSd)
+        if bias is not None:
+            scores_BMTS = scores_BMTS + bias
+        weights_BMTS = weigh_masked(self.parts, core.weigh, scores_BMTS, seen, real)
+        mixed_BMTd = F.dropout(weights_BMTS, dropout, module.training) @ v_BMSd
+        return core.together(mixed_BMTd).transpose(1, 2).contiguous(), core.of_heads(weights_BMTS)
 
     def _visible(
         self, module: nn.Module, q_BHTd: Tensor, k_BHSd: Tensor, mask: Tensor | None
@@ -147,28 +156,36 @@ class _Operator:
             real = mask if mask.dtype == torch.bool else mask > torch.finfo(mask.dtype).min / 2
         return self.parts.mask.visible(queries_T, keys_S), real[..., :S]
 
-    def _fused(
-        self, module: nn.Module, q_BHTd: Tensor, k_BHSd: Tensor, v_BHSd: Tensor, mask: Tensor, dropout: float
-    ) -> Tensor:
-        """By PyTorch's kernel, which gives no attention maps."""
-        score = self._score(module, q_BHTd)
-        scale = self.parts.score.dot_scale(_sizes(q_BHTd))
-        q_BHTd, k_BHSd = getattr(score, "as_dot", self.parts.score.as_dot)(q_BHTd, k_BHSd)
-        mixed = attend_fused(self.parts, scale, q_BHTd, k_BHSd, v_BHSd, mask, dropout)
-        return mixed.transpose(1, 2).contiguous()
-
-    def _score(self, module: nn.Module, q_BHTd: Tensor) -> Any:
-        """The score function of one attention module; weights, if it has any, are made at the first call."""
+    def _core(self, module: nn.Module, q_BHTd: Tensor) -> Core:
+        """The core of one attention module; weights, if it has any, are made at the first call."""
+        sizes = _sizes(q_BHTd)
         if not self.has_weights:
-            return self.parts.score
-        if not hasattr(module, _WEIGHTS):
-            setattr(module, _WEIGHTS, cast(nn.Module, self.parts.score.build(_sizes(q_BHTd))).to(q_BHTd))
-        return getattr(module, _WEIGHTS)
+            return self.parts.core(sizes)
+        if not hasattr(module, _CORE):
+            reason = self.parts.misfit(sizes)
+            if reason:
+                raise RequestError(reason)
+            setattr(module, _CORE, self.parts.core(sizes).to(q_BHTd))
+        made: Core = getattr(module, _CORE)
+        return made
 
 
 def _sizes(q_BHTd: Tensor) -> Dims:
     H, d = q_BHTd.shape[1], q_BHTd.shape[-1]
     return Dims(width=H * d, heads=H, context=1)
+
+
+def _of_maps(bias_BHTS: Tensor | None, q_BMTd: Tensor) -> Tensor | None:
+    """A model's position bias, given to every map of a head."""
+    if bias_BHTS is None or bias_BHTS.shape[1] in (1, q_BMTd.shape[1]):
+        return bias_BHTS
+    return bias_BHTS.repeat(1, q_BMTd.shape[1] // bias_BHTS.shape[1], 1, 1)
+
+
+def _described(attention: Attention) -> str:
+    """`dot-everything-sparsemax`, with the operator's own name before it where it is not plain attention."""
+    parts = "-".join(_short(part) for part in (attention.score, attention.mask, attention.weigh))
+    return parts if type(attention) is Attention else f"{attention.part_name()}-{parts}"
 
 
 def _short(part: Part) -> str:
@@ -192,23 +209,27 @@ def _refuse_unknown(others: dict[str, Any]) -> None:
 
 
 def _has_weights(attention: Attention) -> bool:
-    return isinstance(attention.score.build(Dims(width=2, heads=1, context=1)), nn.Module)
+    return any(True for _ in attention.core(Dims(width=4, heads=2, context=1)).parameters())
 
 
-def _load_score_weights(model: Any, directory: Path) -> None:
+def _load_weights(model: Any, directory: Path) -> None:
     from safetensors.torch import load_file
 
     saved = {k: v for file in directory.glob("*.safetensors") for k, v in load_file(file).items()}
-    ours = {key for key in model.state_dict() if f"{_WEIGHTS}." in key}
+    ours = {key for key in model.state_dict() if f"{_CORE}." in key}
     prefix = f"{model.base_model_prefix}."
     found = {key: saved.get(key, saved.get(key.removeprefix(prefix))) for key in ours}
     missing = sorted(key for key, value in found.items() if value is None)
     if missing:
-        raise TargetError(f"{directory}: the weights of the score are not there ({', '.join(missing)})")
+        raise TargetError(f"{directory}: the operator's weights are not there ({', '.join(missing)})")
     model.load_state_dict(found, strict=False)
 
 
 def register_built_ins() -> list[str]:
-    """Every score and every weighing by its own name, with plain parts beside it: `attnlab:sparsemax`."""
-    names = [register(Attention(score=Score.resolve(n), mask=Everything()), n) for n in Score.members]
-    return names + [register(Attention(weigh=Weigh.resolve(n), mask=Everything()), n) for n in Weigh.members]
+    """Every score, every weighing and every operator by its own name, with plain parts beside it:
+    `attnlab:sparsemax`."""
+    operators = {n: Attention(score=Score.resolve(n), mask=Everything()) for n in Score.members}
+    operators |= {n: Attention(weigh=Weigh.resolve(n), mask=Everything()) for n in Weigh.members}
+    mixers = {n: Mixer.resolve(n) for n in Mixer.members if issubclass(Mixer.members[n], Attention)}
+    operators |= {n: replace(cast(Attention, mixer), mask=Everything()) for n, mixer in mixers.items()}
+    return [register(operator, name) for name, operator in operators.items()]

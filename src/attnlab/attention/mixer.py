@@ -57,3 +57,7 @@ class Mixer(Part, family="mixer"):
     def refuses(self, position: Position) -> str | None:
         """Why this mixer cannot work with a position scheme; None when it can."""
         return None
+
+    def misfit(self, dims: Dims) -> str | None:
+        """Why this mixer cannot be built at these sizes; None when it can."""
+        return None

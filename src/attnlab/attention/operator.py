@@ -1,7 +1,7 @@
 """Multi-head attention, composed of parts: project → score → mask → weigh → mix → merge.
 
-Shapes: N tokens of a flat stream, D model width, B batch, H heads, G key/value heads, T queries, S keys,
-d head width.
+Shapes: N tokens of a flat stream, D model width, B batch, H heads (or maps, where a head has several), G
+key/value heads, T queries, S keys, d head width.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+from attnlab.attention.core import Core
 from attnlab.attention.dims import Dims
 from attnlab.attention.dropout import dropout
 from attnlab.attention.layout import Layout
@@ -24,6 +25,7 @@ from attnlab.attention.project import Project, Separate
 from attnlab.attention.residual import EndsResidual
 from attnlab.attention.score import Dot, Score
 from attnlab.attention.weigh import Softmax, Weigh, WeighFunction
+from attnlab.errors import RequestError
 
 Kernel = Literal["auto", "fused", "stages"]
 _MOST_PAIRS = 1 << 20  # weights held whole, 4 MB in fp32; where there are more,
@@ -67,8 +69,21 @@ class Attention(Mixer):
             return f"the mask is applied {self.mask.where!r}, not before the softmax"
         return None
 
+    def misfit(self, dims: Dims) -> str | None:
+        reason = self.not_fusable_because() if self.kernel == "fused" else None
+        if reason:
+            return f'kernel "fused" is not possible: {reason}; use "auto" or "stages"'
+        return self.project.misfit(dims)
+
     def build(self, dims: Dims) -> AttentionLayer:
+        reason = self.misfit(dims)
+        if reason:
+            raise RequestError(reason)
         return AttentionLayer(self, dims)
+
+    def core(self, dims: Dims) -> Core:
+        """What of it stands between projections and merge."""
+        return Core(self, dims)
 
 
 class AttentionLayer(MixerLayer):
@@ -78,10 +93,7 @@ class AttentionLayer(MixerLayer):
         super().__init__()
         self.parts, self.dropout = parts, dims.dropout
         self.project = parts.project.build(dims)
-        self.score = parts.score.build(dims)
-        self.as_dot = getattr(self.score, "as_dot", parts.score.as_dot)
-        self.scale = parts.score.dot_scale(dims)
-        self.weigh: WeighFunction = parts.weigh
+        self.core = parts.core(dims)
         self.merge = EndsResidual(dims.width, dims.width)
         # Weights that are taken away after they were weighed leave less than one, unless it is made up for.
         renormalised = parts.mask.where == "renormalised"
@@ -102,25 +114,23 @@ class AttentionLayer(MixerLayer):
         # PyTorch's kernel for the CPU cannot drop weights: it goes through the stages too, with more checks.
         drops = self.training and self.dropout > 0 and x_ND.device.type == "cpu"
         if self.fused and not (drops and self.parts.kernel == "auto"):
-            return self._fused(q_BHTd, k_BHSd, v_BHSd, layout, position, keys)
-        return self._in_stages(q_BHTd, k_BHSd, v_BHSd, layout.positions_T, position, keys)
+            mixed_BHTd = self._fused(q_BHTd, k_BHSd, v_BHSd, layout, position, keys)
+        else:
+            mixed_BHTd = self._in_stages(q_BHTd, k_BHSd, v_BHSd, layout.positions_T, position, keys)
+        return self.core.together(mixed_BHTd)
 
     def begin(self) -> KeysAndValues:
         return KeysAndValues()
 
     def weights(self, x_ND: Tensor, layout: Layout, position: PositionScheme) -> Tensor:
         q_BHTd, k_BGSd, _, keys = self._project(x_ND, layout, position, None)
-        return self._weigh(q_BHTd, share_heads(k_BGSd, q_BHTd), layout.positions_T, position, keys)
-
-    def _heads(self, x_ND: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """q_NHd, k_NGd and v_NGd."""
-        made: tuple[Tensor, Tensor, Tensor] = self.project(x_ND)
-        return made
+        k_BHSd = share_heads(k_BGSd, q_BHTd)
+        return self.core.of_heads(self._weigh(q_BHTd, k_BHSd, layout.positions_T, position, keys))
 
     def _project(
         self, x_ND: Tensor, layout: Layout, position: PositionScheme, state: State | None
     ) -> tuple[Tensor, Tensor, Tensor, _Keys]:
-        q, k, v = (layout.pad(part).transpose(1, 2) for part in self._heads(x_ND))
+        q, k, v = (layout.pad(part).transpose(1, 2) for part in self.core.apart(*self.project(x_ND)))
         q, k = position.turn(q, layout.positions_T), position.turn(k, layout.positions_T)
         if isinstance(state, KeysAndValues):
             k, v = state.append(k, v)
@@ -161,14 +171,14 @@ class AttentionLayer(MixerLayer):
         self, q_BHTd: Tensor, k_BHSd: Tensor, queries_T: Tensor, position: PositionScheme, keys: _Keys
     ) -> Tensor:
         """The stages one by one: what the fused kernel is held against."""
-        scores_BHTS = self.score(q_BHTd, k_BHSd)
+        scores_BHTS = self.core.score(q_BHTd, k_BHSd)
         bias_HTS = _bias(position, queries_T, keys, q_BHTd)
         if bias_HTS is not None:
             scores_BHTS = scores_BHTS + bias_HTS
         seen = self.parts.mask.visible(queries_T, keys.positions_S)
         # Padding is never a key: it is hidden before the weighing, wherever the mask itself stands.
         real = torch.ones_like(seen) if keys.real_BS is None else keys.real_BS[:, None, None, :]
-        return weigh_masked(self.parts, self.weigh, scores_BHTS, seen, real)
+        return weigh_masked(self.parts, self.core.weigh, scores_BHTS, seen, real)
 
     def _fused(
         self,
@@ -184,9 +194,8 @@ class AttentionLayer(MixerLayer):
         plain_causal = isinstance(self.parts.mask, Causal) and bias_HTS is None
         plain_causal = plain_causal and q_BHTd.shape[2] == k_BHSd.shape[2] and not self.parts.weigh.adds_a_key
         mask_BHTS = None if plain_causal else self._mask(layout, keys, bias_HTS, q_BHTd.dtype)
-        q_BHTd, k_BHSd = self.as_dot(q_BHTd, k_BHSd)
         dropout = self.dropout if self.training else 0.0
-        return attend_fused(self.parts, self.scale, q_BHTd, k_BHSd, v_BHSd, mask_BHTS, dropout)
+        return attend_fused(self.parts, self.core, q_BHTd, k_BHSd, v_BHSd, mask_BHTS, dropout)
 
     def _mask(self, layout: Layout, keys: _Keys, bias_HTS: Tensor | None, dtype: torch.dtype) -> Tensor:
         """(B or 1, H or 1, T, S) to add to the scores. Numbers, since the kernel is several times slower with
@@ -202,15 +211,16 @@ class AttentionLayer(MixerLayer):
 
 def attend_fused(
     parts: Attention,
-    scale: float | None,
+    core: Core,
     q_BHTd: Tensor,
     k_BHSd: Tensor,
     v_BHSd: Tensor,
     mask_BHTS: Tensor | None,
     dropout: float,
 ) -> Tensor:
-    """PyTorch's kernel, over q and k whose dot product is the score; without a mask it is causal."""
+    """PyTorch's kernel, for scores that are dot products; without a mask it is causal."""
     width = v_BHSd.shape[-1]
+    q_BHTd, k_BHSd = core.as_dot(q_BHTd, k_BHSd)
     q_BHTd, k_BHSd, v_BHSd = _of_one_width(q_BHTd, k_BHSd, v_BHSd)
     if parts.weigh.adds_a_key and mask_BHTS is not None:
         k_BHSd, v_BHSd = F.pad(k_BHSd, (0, 0, 0, 1)), F.pad(v_BHSd, (0, 0, 0, 1))
@@ -222,7 +232,7 @@ def attend_fused(
         attn_mask=mask_BHTS,
         dropout_p=dropout,
         is_causal=mask_BHTS is None,
-        scale=scale,
+        scale=core.scale,
     )
     return mixed_BHTd[..., :width]
 
@@ -292,11 +302,11 @@ def share_heads(x_BGSd: Tensor, q_BHTd: Tensor) -> Tensor:
 
 
 def _bias(position: PositionScheme, queries_T: Tensor, keys: _Keys, q_BHTd: Tensor) -> Tensor | None:
-    """What the positions add to the scores of every head, or of every group of heads."""
+    """What the positions add to the scores: the same for every map of a head."""
     bias_HTS = position.bias(queries_T, keys.positions_S)
     if bias_HTS is None or len(bias_HTS) == q_BHTd.shape[1]:
         return bias_HTS
-    return bias_HTS.repeat_interleave(q_BHTd.shape[1] // len(bias_HTS), dim=0)
+    return bias_HTS.repeat(q_BHTd.shape[1] // len(bias_HTS), 1, 1)
 
 
 def _of_one_width(*parts: Tensor) -> tuple[Tensor, ...]:

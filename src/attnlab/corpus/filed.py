@@ -24,6 +24,7 @@ class FileCorpus(Corpus):
     dev: Paths | None = None
     test: Paths | None = None
     extra: Mapping[str, Paths] = field(default_factory=dict, hash=False)  # further held-out splits, by name
+    folder: str = "."  # where these files are
     dev_share: Share = 0.1  # of the training documents, where dev has no file of its own
     test_share: Share = 0.1  # the same for test
     split_seed: Count = 0
@@ -41,8 +42,9 @@ class FileCorpus(Corpus):
         """The documents of one file, in order; `name` is the file as declared."""
 
     def load(self, base: Path | None = None) -> Splits:
+        folder = self._folder(base)
         read = {
-            split: tuple(d for name in names for d in self.documents(locate(name, base), name))
+            split: tuple(d for name in names for d in self.documents(locate(name, folder), name))
             for split, names in self._declared().items()
         }
         division = divide(
@@ -67,7 +69,11 @@ class FileCorpus(Corpus):
         return Splits(train, dev, test, provenance, extra)
 
     def digest(self, base: Path | None = None) -> str:
-        return digest_of(locate(name, base) for names in self._declared().values() for name in names)
+        folder = self._folder(base)
+        return digest_of(locate(name, folder) for names in self._declared().values() for name in names)
+
+    def _folder(self, base: Path | None) -> Path:
+        return (base or Path.cwd()) / Path(self.folder).expanduser()
 
     def _declared(self) -> dict[str, Sequence[str]]:
         files = {"train": self.train, "dev": self.dev, "test": self.test, **self.extra}

@@ -33,13 +33,13 @@ class Stack(Spec):
     def _fits_together(self) -> Self:
         if self.width % self.heads:
             raise ValueError(f"width {self.width} is not a multiple of heads {self.heads}")
-        if isinstance(self.mixer, Attention) and self.mixer.kernel == "fused":
-            reason = self.mixer.not_fusable_because()
+        for reason in (
+            self.mixer.misfit(self.dims),
+            self.position.misfit(self.dims),
+            self.mixer.refuses(self.position),
+        ):
             if reason:
-                raise ValueError(f'mixer.kernel "fused" is not possible: {reason}; use "auto" or "stages"')
-        refusal = self.mixer.refuses(self.position)
-        if refusal:
-            raise ValueError(refusal)
+                raise ValueError(reason)
         return self
 
     @property

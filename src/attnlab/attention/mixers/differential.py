@@ -5,7 +5,7 @@ y = RMSNorm((A₁ - λ A₂) v)·(1 - λ₀), where A₁ and A₂ come from the 
 λ = e^(λq₁·λk₁) - e^(λq₂·λk₂) + λ₀. What both maps see cancels, as noise does between two microphones.
 Cost O(T²·d) in time, O(T) in memory on the fused path; the decoding state is every key and value.
 
-Shapes: N tokens, D model width, B batch, H heads (2H maps), T queries, S keys, d head width.
+Shapes: N tokens, B batch, H heads, G key/value heads, M maps (2H), T queries, S keys, d head width.
 """
 
 from __future__ import annotations
@@ -15,12 +15,9 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
+from attnlab.attention.core import Core
 from attnlab.attention.dims import Dims
-from attnlab.attention.layout import Layout
-from attnlab.attention.mixer import State
-from attnlab.attention.operator import Attention, AttentionLayer
-from attnlab.attention.position import PositionScheme
-from attnlab.errors import RequestError
+from attnlab.attention.operator import Attention
 from attnlab.spec import Rate
 
 
@@ -30,43 +27,43 @@ class Differential(Attention):
 
     start: Rate = 0.8
 
-    def build(self, dims: Dims) -> DifferentialLayer:
+    def misfit(self, dims: Dims) -> str | None:
         if dims.head_width % 2:
-            raise RequestError(
-                f"the mixer 'differential' halves every head, and {dims.head_width} places "
+            return (
+                f"mixer 'differential' halves every head, and {dims.head_width} places "
                 f"(width {dims.width} over heads {dims.heads}) have no halves"
             )
-        return DifferentialLayer(self, dims)
+        return super().misfit(dims)
+
+    def core(self, dims: Dims) -> DifferentialCore:
+        return DifferentialCore(self, dims)
 
 
-class DifferentialLayer(AttentionLayer):
-    """Attention with 2H maps of half the width, and what makes one of each two."""
+class DifferentialCore(Core):
+    """2H maps of half the width, first those of the first halves, and what makes one of each two."""
 
     def __init__(self, parts: Differential, dims: Dims) -> None:
-        super().__init__(parts, dims)
         halves = replace(dims, heads=2 * dims.heads)
-        self.score, self.scale = parts.score.build(halves), parts.score.dot_scale(halves)
-        self.as_dot = getattr(self.score, "as_dot", parts.score.as_dot)
+        super().__init__(parts, halves)
         self.factor = Factor(halves.head_width, parts.start)
         self.norm = nn.RMSNorm(dims.head_width, eps=1e-5)
         self.rows_sum_to_one = False  # they sum to 1 - λ
 
-    def mix(self, x_ND: Tensor, layout: Layout, position: PositionScheme, state: State | None) -> Tensor:
-        difference = self._subtract(super().mix(x_ND, layout, position, state))
-        normed: Tensor = self.norm(difference)
+    def apart(self, q_NHd: Tensor, k_NGd: Tensor, v_NGd: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return _halves(q_NHd), _halves(k_NGd), torch.cat([v_NGd, v_NGd], dim=1)
+
+    def together(self, mixed_BMTd: Tensor) -> Tensor:
+        normed: Tensor = self.norm(self.of_heads(mixed_BMTd))
         return normed * (1 - self.factor.start)
 
-    def weights(self, x_ND: Tensor, layout: Layout, position: PositionScheme) -> Tensor:
-        return self._subtract(super().weights(x_ND, layout, position))
-
-    def _heads(self, x_ND: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        q_NHd, k_NGd, v_NGd = super()._heads(x_ND)
-        q, k = (x.unflatten(-1, (2, -1)).flatten(1, 2) for x in (q_NHd, k_NGd))
-        return q, k, v_NGd.repeat_interleave(2, dim=1)
-
-    def _subtract(self, maps: Tensor) -> Tensor:
-        first, second = maps.unflatten(1, (-1, 2)).unbind(2)
+    def of_heads(self, weights_BMTS: Tensor) -> Tensor:
+        first, second = weights_BMTS.unflatten(1, (2, -1)).unbind(1)
         return first - self.factor() * second
+
+
+def _halves(x_NHd: Tensor) -> Tensor:
+    """The first halves of all heads, then the second ones."""
+    return x_NHd.unflatten(-1, (2, -1)).movedim(-2, 1).flatten(1, 2)
 
 
 class Factor(nn.Module):

@@ -18,14 +18,21 @@ from attnlab.attention.mixers.aft_conv import AftConvLayer
 from attnlab.attention.mixers.aft_full import AftFullLayer
 from attnlab.attention.mixers.aft_local import AftLocalLayer
 from attnlab.attention.mixers.aft_simple import AftSimpleLayer
-from attnlab.attention.mixers.differential import DifferentialLayer
+from attnlab.attention.mixers.differential import DifferentialCore
 from attnlab.attention.mixers.fastformer import FastformerLayer
 from attnlab.attention.mixers.favor import PositiveRandomFeatures
 from attnlab.attention.mixers.feature_maps import FeatureMap, FeatureMapLayer
 from attnlab.attention.mixers.linear_attention import EluPlusOne
-from attnlab.attention.mixers.talking_heads import TalkingHeadsLayer
+from attnlab.attention.mixers.talking_heads import TalkingCore
+from attnlab.attention.operator import Attention
 from attnlab.attention.position import PositionScheme
-from attnlab.attention.reference import mix_slowly
+from attnlab.attention.reference import (
+    heads_slowly,
+    maps_slowly,
+    mix_slowly,
+    weigh_row,
+    weights_slowly,
+)
 
 
 @mix_slowly.register
@@ -114,45 +121,34 @@ def _fastformer(layer: FastformerLayer, x_TD: Tensor, position: PositionScheme) 
     return merged
 
 
-def _scores(q_Td: Tensor, k_Td: Tensor, layer: DifferentialLayer | TalkingHeadsLayer) -> Tensor:
-    """Scaled dot products, the future and whatever else the mask hides at -∞."""
-    places = torch.arange(len(q_Td))
-    hidden = ~layer.parts.mask.visible(places, places)
-    return (q_Td @ k_Td.T / math.sqrt(q_Td.shape[-1])).masked_fill(hidden, float("-inf"))
+@maps_slowly.register
+def _halves(core: DifferentialCore, x_Hd: list[Tensor], what: str) -> list[Tensor]:
+    if what == "value":
+        return x_Hd + x_Hd
+    half = len(x_Hd[0]) // 2
+    return [x_d[:half] for x_d in x_Hd] + [x_d[half:] for x_d in x_Hd]
 
 
-@mix_slowly.register
-def _differential(layer: DifferentialLayer, x_TD: Tensor, position: PositionScheme) -> Tensor:
-    q_THd, k_THd, v_THd = layer.project(x_TD)
-    half = q_THd.shape[-1] // 2
-    (q1, k1), (q2, k2) = layer.factor.vectors
-    factor = (q1 @ k1).exp() - (q2 @ k2).exp() + layer.factor.start
+@heads_slowly.register
+def _subtracted(core: DifferentialCore, mixed_Md: list[Tensor]) -> list[Tensor]:
+    (q1, k1), (q2, k2) = core.factor.vectors
+    factor = (q1 @ k1).exp() - (q2 @ k2).exp() + core.factor.start
     heads = []
-    for h in range(q_THd.shape[1]):
-        q, k = q_THd[:, h], k_THd[:, h]
-        first = _scores(q[:, :half], k[:, :half], layer).softmax(-1)
-        second = _scores(q[:, half:], k[:, half:], layer).softmax(-1)
-        y_Td = (first - factor * second) @ v_THd[:, h]
-        normed = y_Td / (y_Td.square().mean(-1, keepdim=True) + 1e-5).sqrt() * layer.norm.weight
-        heads.append(normed * (1 - layer.factor.start))
-    merged: Tensor = layer.merge(torch.cat(heads, dim=-1))
-    return merged
+    for h in range(len(mixed_Md) // 2):
+        y_d = mixed_Md[h] - factor * mixed_Md[h + len(mixed_Md) // 2]
+        normed = y_d / (y_d.square().mean() + 1e-5).sqrt() * core.norm.weight
+        heads.append(normed * (1 - core.factor.start))
+    return heads
 
 
-@mix_slowly.register
-def _talking_heads(layer: TalkingHeadsLayer, x_TD: Tensor, position: PositionScheme) -> Tensor:
-    q_THd, k_THd, v_THd = layer.project(x_TD)
-    H, talk = q_THd.shape[1], layer.weigh
-    plain = [q_THd[:, h] @ k_THd[:, h].T / math.sqrt(q_THd.shape[-1]) for h in range(H)]
-    places = torch.arange(len(x_TD))
-    hidden = ~layer.parts.mask.visible(places, places)
-    weights = []
-    for h in range(H):
-        mixed = torch.stack([talk.of_scores[h, g] * plain[g] for g in range(H)]).sum(0)
-        weights.append(mixed.masked_fill(hidden, float("-inf")).softmax(-1))
-    heads = [
-        torch.stack([talk.of_weights[h, g] * weights[g] for g in range(H)]).sum(0) @ v_THd[:, h]
-        for h in range(H)
-    ]
-    merged: Tensor = layer.merge(torch.cat(heads, dim=-1))
-    return merged
+@weights_slowly.register
+def _talking(core: TalkingCore, parts: Attention, scores_MT: Tensor, t: int) -> Tensor:
+    said = _said(core.weigh.of_scores, scores_MT)
+    weights_MT = torch.stack([weigh_row(parts, scores_T, t) for scores_T in said])
+    return _said(core.weigh.of_weights, weights_MT)
+
+
+def _said(matrix_HG: Tensor, x_GT: Tensor) -> Tensor:
+    """What every head hears of the others."""
+    rows = [torch.stack([p * x_T for p, x_T in zip(p_G, x_GT, strict=True)]).sum(0) for p_G in matrix_HG]
+    return torch.stack(rows)

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from attnlab.attention.core import Core
 from attnlab.attention.dims import Dims
-from attnlab.attention.operator import Attention, AttentionLayer
+from attnlab.attention.operator import Attention
 from attnlab.attention.weigh import Weigh
 
 
@@ -27,11 +28,11 @@ class TalkingHeads(Attention):
     def not_fusable_because(self) -> str:
         return "heads exchange their scores before the softmax"
 
-    def build(self, dims: Dims) -> TalkingHeadsLayer:
-        return TalkingHeadsLayer(self, dims)
+    def core(self, dims: Dims) -> TalkingCore:
+        return TalkingCore(self, dims)
 
 
-class TalkingHeadsLayer(AttentionLayer):
+class TalkingCore(Core):
     """Attention with a weighing that spans the heads."""
 
     def __init__(self, parts: TalkingHeads, dims: Dims) -> None:

@@ -39,5 +39,9 @@ class Position(Part, family="position"):
 
     enters: ClassVar[Literal["embedding", "queries and keys", "scores"]] = "embedding"
 
+    def misfit(self, dims: Dims) -> str | None:
+        """Why this scheme cannot be built at these sizes; None when it can."""
+        return None
+
     def build(self, dims: Dims) -> PositionScheme:
         return PositionScheme()

@@ -27,12 +27,18 @@ class Rotary(Position):
     enters: ClassVar[Literal["queries and keys"]] = "queries and keys"
     base: PositiveFloat = 10_000.0
 
+    def misfit(self, dims: Dims) -> str | None:
+        if dims.head_width % 2 == 0:
+            return None
+        return (
+            f"position 'rotary' turns pairs, and a head of width {dims.head_width} "
+            f"(width {dims.width} over heads {dims.heads}) has no even number of places"
+        )
+
     def build(self, dims: Dims) -> RotaryPositions:
-        if dims.head_width % 2:
-            raise RequestError(
-                f"position 'rotary' turns pairs, and a head of width {dims.head_width} "
-                f"(width {dims.width} over heads {dims.heads}) has no even number of places"
-            )
+        reason = self.misfit(dims)
+        if reason:
+            raise RequestError(reason)
         return RotaryPositions(self.base)
 
 

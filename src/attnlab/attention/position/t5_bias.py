@@ -32,13 +32,19 @@ class T5Bias(Position):
     furthest: Positive = 128
     sees: Literal["past", "both"] = "past"
 
-    def build(self, dims: Dims) -> T5RelativeBias:
+    def misfit(self, dims: Dims) -> str | None:
         one_each = self.buckets // (4 if self.sees == "both" else 2)
-        if one_each < 1 or self.furthest <= one_each:
-            raise RequestError(
-                f"position 't5-bias': {self.buckets} buckets give {one_each} distances one of their own; "
-                f"that must be at least 1 and less than furthest = {self.furthest}"
-            )
+        if 1 <= one_each < self.furthest:
+            return None
+        return (
+            f"position 't5-bias': {self.buckets} buckets give {one_each} distances one of their own; "
+            f"that must be at least 1 and less than furthest = {self.furthest}"
+        )
+
+    def build(self, dims: Dims) -> T5RelativeBias:
+        reason = self.misfit(dims)
+        if reason:
+            raise RequestError(reason)
         return T5RelativeBias(self, dims.heads)
 
 

@@ -26,13 +26,19 @@ class Grouped(Project):
     key_value_heads: Positive = 1
     bias: bool = True
 
+    def misfit(self, dims: Dims) -> str | None:
+        if dims.heads % self.key_value_heads == 0:
+            return None
+        divisors = ", ".join(str(n) for n in range(1, dims.heads + 1) if dims.heads % n == 0)
+        return (
+            f"project 'grouped': {dims.heads} query heads cannot share {self.key_value_heads} "
+            f"key/value heads evenly (valid: {divisors})"
+        )
+
     def build(self, dims: Dims) -> GroupedProjection:
-        if dims.heads % self.key_value_heads:
-            divisors = ", ".join(str(n) for n in range(1, dims.heads + 1) if dims.heads % n == 0)
-            raise RequestError(
-                f"project 'grouped': {dims.heads} query heads cannot share {self.key_value_heads} "
-                f"key/value heads evenly (valid: {divisors})"
-            )
+        reason = self.misfit(dims)
+        if reason:
+            raise RequestError(reason)
         return GroupedProjection(dims, self.key_value_heads, self.bias)
 
 

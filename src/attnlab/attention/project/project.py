@@ -23,3 +23,7 @@ class Project(Part, family="project"):
 
     def build(self, dims: Dims) -> Projection:
         raise TypeError(f"the projection {self.name!r} builds nothing")
+
+    def misfit(self, dims: Dims) -> str | None:
+        """Why this projection cannot be built at these sizes; None when it can."""
+        return None
