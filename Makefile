@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test lint bench calibrate clean
+.PHONY: help demo test lint fuzz bench calibrate clean
 
 help:  ## say what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -32,6 +32,9 @@ lint: .venv/installed-dev  ## style and types; a warning is an error
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/mypy
+
+fuzz: .venv/installed-dev  ## a hundred thousand inputs for everything that reads what a user writes
+	$(BIN)/python -m tests.fuzz
 
 bench: .venv/installed-dev  ## side by side with peers, in one process; writes benchmarks/results.json
 	$(BIN)/python -m benchmarks

@@ -242,6 +242,24 @@ def test_a_worker_that_dies_fails_its_cell_and_the_others_go_on(folder: Path) ->
     assert len(results.failed) == 2
 
 
+def test_a_worker_that_hangs_is_noticed_and_the_others_go_on(folder: Path) -> None:
+    (folder / "own.py").write_text(
+        "import time\nfrom dataclasses import dataclass\nfrom attnlab.training import AdamW\n"
+        "@dataclass(frozen=True, kw_only=True)\nclass Hanging(AdamW):\n"
+        "    def build(self, model):\n        time.sleep(3600)\n"
+    )
+    text = DECLARATION.replace("seeds = 2", "seeds = 1")
+    text += '\n[[arms]]\nname = "hanging"\noptimizer = "own.py:Hanging"\n'
+    (folder / "small.toml").write_text(text)
+    results = run(folder / "small.toml", out=folder / "out", on=Local(workers=1, patience=15.0))
+    found = {name: status for (name, _), (status, _) in measured(results.plain).items()}
+    assert found == {"dot": "ok", "additive": "ok", "hanging": "failed"}
+    assert "it hung: no sign of life for 15 seconds" in (
+        Store(folder / "out").failure(Cell("hanging", 0)) or ""
+    )
+    assert "in build" in (folder / "out" / "workers.log").read_text()
+
+
 def test_what_a_part_prints_does_not_disturb(folder: Path) -> None:
     (folder / "own.py").write_text(
         "import os, sys\nfrom dataclasses import dataclass\nfrom attnlab.training import AdamW\n"

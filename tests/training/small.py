@@ -45,12 +45,16 @@ class Quiet:
     ) -> None:
         self.save_at, self.stop_at, self.break_at = save_at, stop_at, break_at
         self.rows: list[Mapping[str, Any]] = []
+        self.notes: list[str] = []
         self.began: list[int] = []
         self.step = 0
 
     def begin(self, step: int) -> None:
         self.began.append(step)
         self.step = step
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
 
     def row(self, row: Mapping[str, Any]) -> None:
         self.rows.append(row)

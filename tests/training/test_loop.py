@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from attnlab.attention import Additive, Attention
-from attnlab.errors import StoreError
 from attnlab.model import Decoder, DecoderModel
 from attnlab.tokens.batches import Batch, Batches
 from attnlab.training import (
@@ -234,14 +233,49 @@ def test_a_finished_run_is_not_run_again(tmp_path: Path) -> None:
     assert same_bits(weights(again.model), weights(run.model))
 
 
-def test_a_damaged_checkpoint_is_not_trained_on(tmp_path: Path) -> None:
-    with pytest.raises(Interrupted):
-        train(a_run(TRAINING, checkpoint=tmp_path / "c"), Quiet(stop_at=5))
-    damaged = bytearray((tmp_path / "c").read_bytes())
-    damaged[-9] ^= 64
-    (tmp_path / "c").write_bytes(damaged)
-    with pytest.raises(StoreError, match="damaged"):
-        train(a_run(TRAINING, checkpoint=tmp_path / "c"), Quiet())
+def damage(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[-9] ^= 64
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("cut", [False, True], ids=["a flipped bit", "cut short"])
+def test_a_damaged_checkpoint_is_told_and_the_one_before_it_is_used(tmp_path: Path, cut: bool) -> None:
+    expected, losses = undisturbed(TRAINING)
+    path = tmp_path / "c.safetensors"
+    first = Quiet(save_at=(3, 5), break_at=7)
+    with pytest.raises(KeyboardInterrupt):
+        train(a_run(TRAINING, checkpoint=path), first)
+    if cut:
+        path.write_bytes(path.read_bytes()[:-40])
+    else:
+        damage(path)
+    again, observer = a_run(TRAINING, checkpoint=path), Quiet()
+    train(again, observer)
+    assert observer.began == [3]
+    assert "c.safetensors" in observer.notes[0]
+    assert observer.notes[0].endswith("going on from the one before it")
+    assert (tmp_path / "c.safetensors.damaged").exists()
+    assert same_bits(weights(again.model), expected)
+    assert first.losses | observer.losses == losses
+
+
+def test_where_no_checkpoint_is_whole_the_run_begins_anew(tmp_path: Path) -> None:
+    expected, _ = undisturbed(TRAINING)
+    path = tmp_path / "c.safetensors"
+    for notes in (1, 2):
+        with pytest.raises(KeyboardInterrupt):
+            train(a_run(TRAINING, checkpoint=path), Quiet(save_at=(5, 6)[:notes], break_at=7))
+        for file in tmp_path.glob("c*.safetensors"):
+            damage(file)
+        again, observer = a_run(TRAINING, checkpoint=path), Quiet()
+        train(again, observer)
+        assert observer.began == [0]
+        assert len(observer.notes) == notes
+        assert observer.notes[-1].endswith("beginning anew")
+        assert same_bits(weights(again.model), expected)
+        for file in tmp_path.iterdir():
+            file.unlink()
 
 
 def test_dropout_follows_the_seed_and_the_step_and_nothing_else() -> None:

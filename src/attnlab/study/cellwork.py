@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from attnlab.record import RunResult
 from attnlab.spec import fingerprint
@@ -17,16 +17,27 @@ from attnlab.study.kind import Bench, Setup
 from attnlab.study.store import Cell, Store, describe
 from attnlab.study.study import Study
 from attnlab.training import Interrupted
+from attnlab.training.checkpoint import previous
 from attnlab.wholefile import write_json
 
 Tell = Callable[[str, Mapping[str, Any]], None]  # (event, what about it)
 Outcome = Literal["done", "busy", "interrupted"]
 SAVE_SECONDS = 20.0  # between two checkpoints of a run: what a power cut may cost
+BEAT_SECONDS = 5.0  # between two signs of life
 
 
-class Wish:
-    """The wish to stop: from Ctrl-C or a request to terminate, so that a run can leave a checkpoint first; or
-    because the process that gave the work is gone, and a new one may soon be at it."""
+class Wish(Protocol):
+    """Whether someone wishes that the work stops, at a checkpoint."""
+
+    @property
+    def to_stop(self) -> bool:
+        """Asked after every step."""
+
+
+class Signals:
+    """The wish of a person or a process of this machine: from Ctrl-C or a request to terminate, so that a run
+    can leave a checkpoint first; or because the process that gave the work is gone, and a new one may soon be
+    at it."""
 
     def __init__(self) -> None:
         self._asked = threading.Event()
@@ -44,7 +55,7 @@ class Watcher:
 
     def __init__(self, curve: Curve, tell: Tell, wish: Wish, save_seconds: float) -> None:
         self.curve, self.tell, self.wish, self.save_seconds = curve, tell, wish, save_seconds
-        self._saved = time.monotonic()
+        self._saved = self._told = time.monotonic()
 
     def begin(self, step: int) -> None:
         self.curve.begin(step)
@@ -64,6 +75,10 @@ class Watcher:
         return due
 
     def should_stop(self) -> bool:
+        now = time.monotonic()
+        if now - self._told >= BEAT_SECONDS:
+            self._told = now
+            self.tell("beat", {})
         return self.wish.to_stop
 
 
@@ -108,4 +123,6 @@ class Workplace:
             except Exception as error:  # a part of the user's own may raise anything
                 result = RunResult(cell.arm, cell.seed, "failed", reason=describe(error))
             self.store.write_result(result)
+            # Whatever is still to be done with the run, its last checkpoint will do.
+            previous(folder / "checkpoint.safetensors").unlink(missing_ok=True)
             return "done"

@@ -5,8 +5,10 @@ python -m attnlab.study.worker STUDY_DIRECTORY THREADS SAVE_SECONDS
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
+import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +17,7 @@ from typing import Any
 import torch
 
 from attnlab.errors import AttnlabError
-from attnlab.study.cellwork import Wish, Workplace
+from attnlab.study.cellwork import Signals, Workplace
 from attnlab.study.store import Cell, Store, describe
 
 
@@ -32,7 +34,8 @@ def main() -> int:
 
     directory, threads, save_seconds = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
     torch.set_num_threads(threads)
-    wish = Wish()
+    faulthandler.register(signal.SIGUSR1, all_threads=True)  # where it hangs, for whoever asks
+    wish = Signals()
     store = Store(directory)
     try:
         workplace = Workplace(store, store.study(), save_seconds)

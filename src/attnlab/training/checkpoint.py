@@ -6,9 +6,11 @@ step, so there is no generator state to keep.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,10 @@ from attnlab.errors import StoreError
 from attnlab.wholefile import write_whole
 
 _PARAMETER, _OPTIMIZER = "model/", "optimizer/"
-_REMEDY = "remove it to begin that run anew"
+
+
+class _Unusable(Exception):
+    """Why a file is not a checkpoint to go on from."""
 
 
 @dataclass(frozen=True)
@@ -68,26 +73,69 @@ class Checkpoint:
                 first_name[place] = name
                 distinct[name] = tensor.detach().contiguous()
         facts = json.dumps({**self.facts, "shared": shared})
+        _keep(path)
         write_whole(path, save(distinct, metadata={"attnlab": facts, "sha256": _digest(facts, distinct)}))
 
     @classmethod
     def read(cls, path: Path) -> Checkpoint:
         """A checkpoint whose contents are what was written; anything else is a `StoreError`."""
         try:
+            return cls._read(path)
+        except _Unusable as reason:
+            raise StoreError(f"{reason}; remove it to begin that run anew") from None
+
+    @classmethod
+    def _read(cls, path: Path) -> Checkpoint:
+        try:
             with safetensors.safe_open(path, framework="pt") as file:
                 written = file.metadata() or {}
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
         except (OSError, ValueError, safetensors.SafetensorError) as error:
-            raise StoreError(f"{path}: not a readable checkpoint ({error}); {_REMEDY}") from None
+            raise _Unusable(f"{path}: not a readable checkpoint ({error})") from None
         text = written.get("attnlab")
         if text is None:
-            raise StoreError(f"{path}: not a checkpoint of attnlab; {_REMEDY}")
+            raise _Unusable(f"{path}: not a checkpoint of attnlab")
         if _digest(text, tensors) != written.get("sha256"):
-            raise StoreError(f"{path}: damaged: its contents are not what was written; {_REMEDY}")
+            raise _Unusable(f"{path}: damaged: its contents are not what was written")
         facts = json.loads(text)
         for name, original in facts.pop("shared").items():
             tensors[name] = tensors[original]
         return cls(tensors, facts)
+
+    @classmethod
+    def read_last_good(cls, path: Path, note: Callable[[str], None]) -> Checkpoint | None:
+        """The newest checkpoint that is whole: the one at `path`, or the one that it replaced; None where
+        there is neither. What could not be read is told and put aside."""
+        for one in (path, previous(path)):
+            if not one.exists():
+                continue
+            try:
+                return cls._read(one)
+            except _Unusable as reason:
+                _put_aside(one)
+                rest = "going on from the one before it" if previous(path).exists() else "beginning anew"
+                note(f"{reason}; {rest}")
+        return None
+
+
+def previous(path: Path) -> Path:
+    """Where the checkpoint before the newest is kept."""
+    return path.with_name(f"{path.stem}.previous{path.suffix}")
+
+
+def _keep(path: Path) -> None:
+    """Give what is there now the second name, so that it stays when it is replaced. Where a file cannot have
+    two names, there is no second one."""
+    second = path.with_name(f".{path.name}.{os.getpid()}.kept")
+    with contextlib.suppress(OSError):
+        second.unlink(missing_ok=True)
+        os.link(path, second)
+        second.replace(previous(path))
+
+
+def _put_aside(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        path.replace(path.with_name(f"{path.name}.damaged"))
 
 
 def _digest(facts: str, tensors: Mapping[str, Tensor]) -> str:

@@ -49,6 +49,9 @@ class Observer(Protocol):
     def row(self, row: Row) -> None:
         """A line of the curve: `step` and what was measured there."""
 
+    def note(self, text: str) -> None:
+        """Something a person should know."""
+
     def should_save(self) -> bool:
         """Whether to write a checkpoint now, and go on."""
 
@@ -134,7 +137,7 @@ def train(run: Run[Any, Any], observer: Observer) -> Progress:
     """Train until the budget is used, the run diverges, or the observer asks to stop (`Interrupted`)."""
     optimizer = run.training.optimizer.build(run.model)
     rates = [group["lr"] for group in optimizer.param_groups]
-    progress = _resume(run, optimizer)
+    progress = _resume(run, optimizer, observer)
     observer.begin(progress.step)
     best = Best(run.checkpoint)
     log_every = max(1, run.steps // _LOGGED_ROWS)
@@ -223,10 +226,10 @@ def _save(run: Run[Any, Any], optimizer: torch.optim.Optimizer, progress: Progre
         Checkpoint.of(run.model, optimizer, facts).write(run.checkpoint)
 
 
-def _resume(run: Run[Any, Any], optimizer: torch.optim.Optimizer) -> Progress:
-    if run.checkpoint is None or not run.checkpoint.exists():
+def _resume(run: Run[Any, Any], optimizer: torch.optim.Optimizer, observer: Observer) -> Progress:
+    checkpoint = Checkpoint.read_last_good(run.checkpoint, observer.note) if run.checkpoint else None
+    if checkpoint is None:
         return Progress()
-    checkpoint = Checkpoint.read(run.checkpoint)
     progress = Progress(**checkpoint.facts["progress"])
     finished = progress.step >= run.steps or progress.over  # then its optimiser is no longer kept
     checkpoint.restore(run.model, None if finished else optimizer)

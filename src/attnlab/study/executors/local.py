@@ -27,15 +27,20 @@ from attnlab.study.environment import cores
 from attnlab.study.executors.executor import Listener
 from attnlab.study.store import Cell, Store
 
-_PATIENCE = 30.0  # seconds that workers get to write their checkpoints when asked to stop
+_TO_STOP = 30.0  # seconds that workers get to write their checkpoints when asked to stop
+_TO_TELL = 2.0  # seconds that a worker that hangs gets to write down where
+PATIENCE = 1800.0  # seconds without a sign of life after which a worker counts as hanging
+_LOOK = 10.0  # seconds of silence from all of them before someone looks whether one hangs
 _BUSY_WAIT = 2.0  # seconds before a cell that another process holds is tried again
 
 
 class Local:
     """Worker processes on this machine."""
 
-    def __init__(self, workers: int | None = None, save_seconds: float = SAVE_SECONDS) -> None:
-        self.workers, self.save_seconds = workers, save_seconds
+    def __init__(
+        self, workers: int | None = None, save_seconds: float = SAVE_SECONDS, patience: float = PATIENCE
+    ) -> None:
+        self.workers, self.save_seconds, self.patience = workers, save_seconds, patience
 
     def plan(self, cells: int, threads: int | None = None) -> dict[str, Any]:
         """One worker per core; where there are fewer cells than cores, they share the cores as threads."""
@@ -44,7 +49,7 @@ class Local:
 
     def run(self, store: Store, cells: Sequence[Cell], plan: Mapping[str, Any], listener: Listener) -> None:
         if cells:
-            _Crew(store, cells, plan, self.save_seconds, listener).work()
+            _Crew(store, cells, plan, self, listener).work()
 
 
 Inbox = queue.Queue[tuple["_Worker", dict[str, Any]]]
@@ -67,6 +72,8 @@ class _Worker:
                 start_new_session=True,  # Ctrl-C reaches us; we pass it on when everything is ready for it
             )
         self.cell: Cell | None = None
+        self.heard = time.monotonic()  # when it last gave a sign of life
+        self.hung = False
         threading.Thread(target=self._listen, args=(inbox,), daemon=True).start()
 
     def _listen(self, inbox: Inbox) -> None:
@@ -78,12 +85,19 @@ class _Worker:
 
     def give(self, cell: Cell) -> None:
         assert self.process.stdin is not None
-        self.cell = cell
+        self.cell, self.heard = cell, time.monotonic()
         try:
             self.process.stdin.write(json.dumps({"arm": cell.arm, "seed": cell.seed}) + "\n")
             self.process.stdin.flush()
         except BrokenPipeError:  # it is gone, and will be reported so
             return
+
+    def end_hanging(self) -> None:
+        """Have it write down where it hangs, and end it."""
+        self.hung = True
+        self.process.send_signal(signal.SIGUSR1)
+        time.sleep(_TO_TELL)
+        self.process.kill()
 
     def dismiss(self) -> None:
         """No more work: it ends by itself."""
@@ -100,14 +114,14 @@ class _Crew:
         store: Store,
         cells: Sequence[Cell],
         plan: Mapping[str, Any],
-        save_seconds: float,
+        terms: Local,
         listener: Listener,
     ) -> None:
-        self.store, self.listener = store, listener
+        self.store, self.listener, self.patience = store, listener, terms.patience
         self.open = collections.deque(cells)
         self.size = min(int(plan["workers"]), len(cells))
         self.threads = int(plan["threads"])
-        self.arguments = [str(store.path), str(self.threads), str(save_seconds)]
+        self.arguments = [str(store.path), str(self.threads), str(terms.save_seconds)]
         self.log = store.path / "workers.log"
         self.inbox: Inbox = queue.Queue()
         self.workers: set[_Worker] = set()
@@ -117,8 +131,11 @@ class _Crew:
             for _ in range(self.size):
                 self._hire()
             while self.workers:
-                worker, event = self.inbox.get()
-                self._take(worker, event)
+                with contextlib.suppress(queue.Empty):
+                    worker, event = self.inbox.get(timeout=min(self.patience, _LOOK))
+                    worker.heard = time.monotonic()
+                    self._take(worker, event)
+                self._end_hanging()
         except BaseException:
             self._stop()
             raise
@@ -139,9 +156,10 @@ class _Crew:
             raise WorkError(event["reason"])
         elif kind == "gone":
             self._gone(worker, event["code"])
-        else:
-            if kind == "ended" and cell:
-                self._ended(cell, event["outcome"])
+        elif kind == "ready":
+            self._give_next(worker)
+        elif kind == "ended" and cell:
+            self._ended(cell, event["outcome"])
             self._give_next(worker)
 
     def _give_next(self, worker: _Worker) -> None:
@@ -169,6 +187,8 @@ class _Crew:
         cell, worker.cell = worker.cell, None
         if cell is not None:
             reason = f"the process that worked on it ended with {how}{hint}; see {self.log}"
+            if worker.hung:
+                reason = f"it hung: no sign of life for {self.patience:,.0f} seconds; {self.log} says where"
             self.store.write_result(RunResult(cell.arm, cell.seed, "failed", reason=reason))
             self.listener.ended(cell)
             if self.open:
@@ -176,11 +196,16 @@ class _Crew:
         elif self.open:  # it never asked for work, and a new one would not either
             raise WorkError(f"a worker process ended with {how}{hint} before it began; see {self.log}")
 
+    def _end_hanging(self) -> None:
+        for worker in self.workers:
+            if worker.cell and not worker.hung and time.monotonic() - worker.heard > self.patience:
+                worker.end_hanging()
+
     def _stop(self) -> None:
         """Ask every worker to leave a checkpoint; end those that do not."""
         for worker in self.workers:
             worker.process.send_signal(signal.SIGTERM)
-        deadline = time.monotonic() + _PATIENCE
+        deadline = time.monotonic() + _TO_STOP
         for worker in self.workers:
             try:
                 worker.process.wait(max(0.0, deadline - time.monotonic()))
