@@ -31,6 +31,7 @@ _COMMANDS = {
     "judge": "Judge results made elsewhere, from a CSV file.",
     "diff": "Compare two declarations.",
     "convert": "Turn a GGUF file into a directory that transformers, and everything here, can load.",
+    "decode": "Let a model continue a text, by one decoding strategy or by several.",
     "craft": "Attention by hand: find the query or the key that does what you want.",
 }
 for _name, _help in _COMMANDS.items():

@@ -15,7 +15,7 @@ import torch
 from attnlab.audit.models import model_from, sane
 from attnlab.audit.models.causality import causality
 from attnlab.corpus import Corpus, Sotu
-from attnlab.decoding import sample
+from attnlab.decoding import OwnWriter, Recipe, write
 from attnlab.evaluation.floors import floors
 from attnlab.evaluation.losses import document_losses, mean_loss, perplexity, sample_of, token_losses
 from attnlab.evaluation.maps.camera import Camera, steps_of
@@ -144,7 +144,7 @@ class LanguageModelBench(Bench):
         return floors(self._split("train"), self._split("test"))
 
     def parameters(self) -> tuple[int, list[dict[str, Any]]]:
-        model, spec = self._model(0), self.setup.model
+        model, spec = self.model(0), self.setup.model
         sizes = {"vocabulary": self.vocabulary.size, "width": spec.width, "context": spec.context}
         sizes["head width"] = spec.dims.head_width
         return count_parameters(model), [row.plain() for row in derive(model, sizes)]
@@ -156,7 +156,7 @@ class LanguageModelBench(Bench):
             return tuple(rule(model) for rule in _GATE)
 
     def run(self, arm: str, seed: int, folder: Path, observer: Observer) -> RunResult:
-        model = self._model(seed)
+        model = self.model(seed)
         training = self.setup.training
         batches = Batches(self._split("train"), training.batch, seed)
         steps = training.resolve_steps(batches.per_epoch, self._split("train").n_targets)
@@ -262,18 +262,18 @@ class LanguageModelBench(Bench):
         }
 
     def _samples(self, model: DecoderModel, seed: int) -> tuple[str, ...]:
-        texts = sample(
-            model,
+        texts = write(
+            OwnWriter(model, self.vocabulary),
             [self.vocabulary.start],
+            Recipe(),
             count=self.setup.measure.samples,
             longest=self.setup.model.context,
-            stop=self.vocabulary.stop,
             seed=seed,
-            never=[self.vocabulary.start],
         )
-        return tuple(self.vocabulary.decode(text) for text in texts)
+        return tuple(self.vocabulary.decode(text.tokens) for text in texts)
 
-    def _model(self, seed: int) -> DecoderModel:
+    def model(self, seed: int) -> DecoderModel:
+        """With its initial values."""
         return self.setup.model.build(self.vocabulary.size, seed).to(self.device)
 
     def _split(self, name: str) -> Encoded:
