@@ -137,6 +137,8 @@ class MadeUpStudy:
 
     def _log(self, folder: Path, arm: MadeUpArm, seed: int, rng: np.random.Generator) -> None:
         folder.mkdir(parents=True)
+        setup = {key: value for key, value in self._study()["study"].items() if isinstance(value, dict)}
+        _json(folder / "spec.json", {"arm": arm.name, "seed": seed, "setup": setup | dict(arm.changes)})
         end = self.steps // 3 if seed in (*arm.diverges, *arm.running) else self.steps
         lines = []
         for step in range(5, end + 1, 5):
@@ -148,6 +150,7 @@ class MadeUpStudy:
                     "step": step,
                     "loss": loss,
                     "learning_rate": 5e-4,
+                    "of": self.steps,
                     "tokens": step * 800,
                     "seconds": step * 0.1,
                 }

@@ -182,6 +182,19 @@ def test_more_seeds_extend_and_fewer_show_less(folder: Path) -> None:
     assert measured(ran(folder, seeds=1)).keys() == {("dot", 0), ("additive", 0)}
 
 
+def test_the_directory_of_a_study_goes_on_where_it_is(folder: Path) -> None:
+    whole = ran(folder, seeds=2)
+    shutil.rmtree(folder / "out" / "runs" / "additive" / "1")
+    (folder / "small.toml").unlink()
+    again = run(folder / "out", on=InProcess())
+    assert again.path == folder / "out"
+    assert measured(dict(again.plain)) == measured(whole)
+    more = run(str(folder / "out"), seeds=3, on=InProcess())
+    assert [r["seed"] for r in more.plain["arms"][0]["runs"]] == [0, 1, 2]
+    with pytest.raises(RequestError, match="goes on as it began"):
+        run(folder / "out", settings=["training.steps=3"], on=InProcess())
+
+
 def test_a_cell_alone_gives_the_numbers_it_gives_among_others(folder: Path) -> None:
     whole = measured(ran(folder))
     shutil.rmtree(folder / "out" / "runs" / "additive" / "1")

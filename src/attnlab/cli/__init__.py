@@ -28,6 +28,7 @@ _COMMANDS = {
     "audit": "Ask of anything that attends whether it is what it claims to be.",
     "studies": "List the built-in studies.",
     "report": "Write the report of a study, or one page for several; or print its table.",
+    "ui": "Open a local page: studies while they run, reports, comparisons, audits, attention by hand.",
     "judge": "Judge results made elsewhere, from a CSV file.",
     "diff": "Compare two declarations.",
     "convert": "Turn a GGUF file into a directory that transformers, and everything here, can load.",

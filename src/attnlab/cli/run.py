@@ -27,7 +27,8 @@ def run(
     Parameters
     ----------
     study
-        A built-in's name (see `attnlab studies`), or a .toml, .yaml or .py file.
+        A built-in's name (see `attnlab studies`), a .toml, .yaml or .py file, or the directory of a study
+        that was begun, which goes on.
     set
         Change a part or a field: `--set score=additive --set training.steps=500`.
     seeds

@@ -17,6 +17,7 @@ from markupsafe import Markup
 from attnlab.errors import RequestError, StoreError
 from attnlab.report import words
 from attnlab.report.exhibits import Exhibit, exhibits
+from attnlab.report.marks import MARKS
 from attnlab.report.pictures.cost import cost_picture
 from attnlab.report.pictures.curves import curve_pictures
 from attnlab.report.pictures.effects import effects_picture
@@ -27,7 +28,7 @@ from attnlab.report.pictures.picture import Picture
 from attnlab.report.reading import read
 from attnlab.report.studied import Studied
 from attnlab.report.tables import arms, equal, facts, findings, texts
-from attnlab.report.tables.table import MARKS, Table
+from attnlab.report.tables.table import Table
 from attnlab.report.toml import as_toml
 from attnlab.wholefile import write_whole
 

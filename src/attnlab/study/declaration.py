@@ -18,6 +18,11 @@ from attnlab.study.study import DEEPEST, UNDECIDING, Study, written_out
 from attnlab.userfile import load_from_file, splits_into_file_and_name
 
 _HEAD = (*UNDECIDING, "arms")
+_READERS: dict[str, Callable[[str], Any]] = {
+    ".toml": tomllib.loads,
+    ".yaml": yaml.safe_load,
+    ".yml": yaml.safe_load,
+}
 
 
 def load_study(target: str | Path, settings: Iterable[str] = ()) -> Study:
@@ -62,25 +67,27 @@ def built_in_studies() -> dict[str, Path]:
 
 def read_plain(path: Path) -> Plain:
     """A TOML or YAML file as nested dictionaries."""
-    readers: dict[str, Callable[[str], Any]] = {
-        ".toml": tomllib.loads,
-        ".yaml": yaml.safe_load,
-        ".yml": yaml.safe_load,
-    }
-    if path.suffix not in readers:
-        raise RequestError(unknown("kind of study file", path.suffix, [*readers, ".py"]))
+    if path.suffix not in _READERS:
+        raise RequestError(unknown("kind of study file", path.suffix, [*_READERS, ".py"]))
     try:
-        plain = readers[path.suffix](path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise RequestError(f"{path}: cannot be read ({error.strerror})") from None
     except UnicodeDecodeError as error:
         raise RequestError(f"{path}: not a text file (byte {error.start} is no UTF-8)") from None
+    return plain_from_text(text, path.suffix, source=str(path))
+
+
+def plain_from_text(text: str, suffix: str = ".toml", *, source: str = "the declaration") -> Plain:
+    """TOML or YAML as nested dictionaries."""
+    try:
+        plain = _READERS[suffix](text)
     except (tomllib.TOMLDecodeError, yaml.YAMLError, RecursionError, ValueError) as error:
-        raise RequestError(f"{path}: not readable as {path.suffix[1:].upper()}: {error}") from None
+        raise RequestError(f"{source}: not readable as {suffix[1:].upper()}: {error}") from None
     if not isinstance(plain, dict) or not all(isinstance(key, str) for key in plain):
-        raise RequestError(f"{path}: a study is a table of names and values, not {type(plain).__name__}")
+        raise RequestError(f"{source}: a study is a table of names and values, not {type(plain).__name__}")
     if _is_deeper(plain, DEEPEST):
-        raise RequestError(f"{path}: tables within tables, more than {DEEPEST} deep: no study needs that")
+        raise RequestError(f"{source}: tables within tables, more than {DEEPEST} deep: no study needs that")
     return plain
 
 

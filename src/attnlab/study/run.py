@@ -14,7 +14,7 @@ from typing import Any
 from attnlab.errors import AttnlabError, RequestError, TargetError, unknown
 from attnlab.record import Check
 from attnlab.spec import fingerprint
-from attnlab.study.declaration import load_study
+from attnlab.study.declaration import built_in_studies, load_study
 from attnlab.study.environment import environment
 from attnlab.study.executors import Executor, Listener, Local, Silent
 from attnlab.study.kind import Bench
@@ -71,7 +71,8 @@ def run(
 ) -> Results:
     """Run a study, or what is missing of it, in its directory; give back what it found.
 
-    `study` is a `Study`, a built-in's name, or a file; `settings` are `place=value` as `--set` takes them.
+    `study` is a `Study`, a built-in's name, a file, or the directory of a study that was begun, which goes
+    on; `settings` are `place=value` as `--set` takes them.
     With `until_verdict`, seeds are added at the planned looks until every arm is decided, or `seeds` of them
     (by default as many as the last look takes) are used up.
     """
@@ -81,8 +82,12 @@ def run(
             'put the call to attnlab.run under `if __name__ == "__main__":`'
         )
     listener, executor = listener or Silent(), on or Local()
-    declared = study if isinstance(study, Study) else load_study(study, settings)
-    path = Path(out) if out is not None else RUNS / slug(declared.name)
+    begun = None if isinstance(study, Study) else _begun(study)
+    if begun is not None and [*settings]:
+        raise RequestError(f"{str(study)!r} goes on as it began: another setting makes another study")
+    declared = begun.study() if begun else _declared(study, settings)
+    home = begun.path if begun else RUNS / slug(declared.name)
+    path = Path(out) if out is not None else home
     if not until_verdict:
         return _run(declared if seeds is None else declared.with_seeds(seeds), path, executor, listener)
     looks = [look for look in Plan().looks if seeds is None or look <= seeds]
@@ -95,6 +100,20 @@ def run(
             break
         listener.note(f"after {look} seeds still undecided: {', '.join(open_arms)}")
     return results
+
+
+def _declared(study: Study | str | Path, settings: Iterable[str]) -> Study:
+    return study if isinstance(study, Study) else load_study(study, settings)
+
+
+def _begun(target: str | Path) -> Store | None:
+    """The store that `target` names, where it is the directory of a study and no built-in's name."""
+    if str(target) in built_in_studies():
+        return None
+    try:
+        return Store(Path(target)) if (Path(target) / "study.json").is_file() else None
+    except (OSError, ValueError):  # too long for a name, or not a name at all
+        return None
 
 
 def _run(declared: Study, path: Path, executor: Executor, listener: Listener) -> Results:

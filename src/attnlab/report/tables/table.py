@@ -7,25 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-RowKind = Literal["", "baseline", "invalid", "diverged", "failed", "waiting", "undecided", "floor"]
+from attnlab.report.marks import MARKS
 
-MARKS = {
-    "better": "▲",
-    "worse": "▼",
-    "equivalent": "≈",
-    "undecided": "?",
-    "invalid": "✕",
-    "diverged": "↯",
-    "failed": "!",
-    "baseline": "●",
-    "pass": "✓",
-    "fail": "✕",
-    "skip": "–",
-    "error": "!",
-    "ok": "✓",
-    "equal": "=",
-    "not equal": "≠",
-}
+RowKind = Literal["", "baseline", "invalid", "diverged", "failed", "waiting", "undecided", "floor"]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""What each address answers, a file for each kind of page."""
