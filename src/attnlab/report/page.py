@@ -30,6 +30,7 @@ from attnlab.report.studied import Studied
 from attnlab.report.tables import arms, equal, facts, findings, texts
 from attnlab.report.tables.table import Table
 from attnlab.report.toml import as_toml
+from attnlab.report.viewer import SCRIPT, STYLE
 from attnlab.wholefile import write_whole
 
 
@@ -54,7 +55,7 @@ def write(directory: Path | Sequence[Path], out: Path | None = None) -> Path:
 
 def render(studies: Sequence[Studied]) -> str:
     """The page as text."""
-    script = _asset("page.js")
+    script = _asset("page.js") + SCRIPT
     allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return (
         _environment()
@@ -62,7 +63,7 @@ def render(studies: Sequence[Studied]) -> str:
         .render(
             title=studies[0].name if len(studies) == 1 else f"{len(studies)} studies",
             sections=[_section(study, f"s{place}-") for place, study in enumerate(studies, 1)],
-            style=Markup(_asset("page.css") + _dark_pictures()),
+            style=Markup(_asset("page.css") + STYLE + _dark_pictures()),
             script=Markup(script),
             script_hash=allowed,
         )

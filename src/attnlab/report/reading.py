@@ -181,4 +181,5 @@ def _run(arm: str, seed: int, summary: Plain | None, found: _Runs) -> Run:
         log=read_log(folder / "metrics.jsonl") if folder else (),
         items=items_in(result) if result else {},
         exhibits=dict(known.get("exhibits") or {}),
+        folder=folder,
     )

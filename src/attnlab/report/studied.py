@@ -35,6 +35,7 @@ class Run:
     log: tuple[Entry, ...] = ()
     items: Mapping[str, Items] = field(default_factory=dict)
     exhibits: Mapping[str, Any] = field(default_factory=dict)
+    folder: Path | None = None  # where its files are, once it has begun
 
     @property
     def done(self) -> bool:

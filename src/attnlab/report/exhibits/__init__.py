@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from attnlab.report.exhibits.attention import attention
 from attnlab.report.exhibits.confusion import confusion
 from attnlab.report.exhibits.exhibit import Exhibit
 from attnlab.report.studied import Studied
 
 # In the order in which the report shows them.
-_EXHIBITS: tuple[Callable[[Studied], Exhibit | None], ...] = (confusion,)
+_EXHIBITS: tuple[Callable[[Studied], Exhibit | None], ...] = (confusion, attention)
 
 
 def exhibits(study: Studied) -> list[Exhibit]:
