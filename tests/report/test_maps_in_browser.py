@@ -1,4 +1,4 @@
-"""The viewer of attention maps in a real browser: pointer, keyboard, light and dark, and the files it saves."""
+"""The viewer of attention maps in a real browser: pointer, keyboard, light and dark, and what it saves."""
 
 from __future__ import annotations
 
