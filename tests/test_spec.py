@@ -254,6 +254,9 @@ def test_differences_in_reading_order() -> None:
     ]
     assert differences(before, before) == []
     assert str(Difference("heads", 3, 6)) == "heads: 3 → 6"
+    assert str(Difference("steps", 3, None)) == "steps: 3 → none"
+    places = [d.place for d in differences({"a": {"b": 1}, "c": 2}, {"a": {"d": 1}, "c": 3})]
+    assert places == ["a.b", "a.d", "c"]
 
 
 def test_flat_places() -> None:

@@ -221,6 +221,8 @@ def problems_in(error: ValidationError, root: type) -> list[Problem]:
             found.append(
                 Problem(_dotted(place[:-1]), unknown("field", place[-1], _fields_at(root, place[:-1])))
             )
+        elif item["type"] == "string_too_short" and item.get("ctx", {}).get("min_length") == 1:
+            found.append(Problem(_dotted(place), "must not be empty"))
         elif item["type"] == "missing":
             found.append(Problem(_dotted(place), "is missing"))
         elif item["type"] == "part":
@@ -299,13 +301,16 @@ class Difference:
     after: Any
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.before!r} → {self.after!r}"
+        before, after = ("none" if value is None else repr(value) for value in (self.before, self.after))
+        return f"{self.place}: {before} → {after}"
 
 
 def differences(before: Plain, after: Plain) -> list[Difference]:
     """Where two plain declarations differ, in reading order."""
     old, new = flatten(before), flatten(after)
     places = [*old, *(place for place in new if place not in old)]
+    sections = list(dict.fromkeys(place.split(".")[0] for place in places))
+    places.sort(key=lambda place: sections.index(place.split(".")[0]))  # what is new stands with its like
     return [Difference(p, old.get(p), new.get(p)) for p in places if old.get(p) != new.get(p)]
 
 

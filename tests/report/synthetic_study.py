@@ -209,6 +209,7 @@ class MadeUpStudy:
                 {
                     "text": text,
                     "tokens": len(text.split()) + 2,
+                    "unknown": i,
                     "loss": test + i,
                     "perplexity": math.exp(test + i),
                 }

@@ -183,6 +183,13 @@ def test_what_an_arm_changes_is_told_beside_what_was_there(tmp_path: Path) -> No
     assert [cell.text for cell in score.rows[0].cells] == ["additive", "score", "dot", "additive (hidden 48)"]
 
 
+def test_an_arm_that_names_what_the_baseline_has_changes_nothing(tmp_path: Path) -> None:
+    named = replace(NORMAL, arms=(MadeUpArm("dot", changes={"score": "dot"}), *NORMAL.arms[1:]))
+    made = equal.changes_table(read(named.write(tmp_path / "study")))
+    assert made is not None
+    assert [row.cells[0].text for row in made.rows] == ["additive", "bilinear", "cosine"]
+
+
 def test_what_was_not_equal_is_said(tmp_path: Path) -> None:
     tuned = replace(NORMAL, arms=(*NORMAL.arms, MadeUpArm("tuned", changes={"learning_rate": 1e-3})))
     made = equal.equal_table(read(tuned.write(tmp_path / "study")))
@@ -227,6 +234,11 @@ def test_sentences_are_scored_by_every_arm(tmp_path: Path) -> None:
     made = texts.sentences_table(read(NORMAL.write(tmp_path / "study")))
     assert made is not None
     assert made.spans() == [4, 0, 0, 0, 4, 0, 0, 0]
+    assert {row.cells[0].text: row.cells[3].text for row in made.rows} == {
+        "The quick brown fox jumps over the lazy dog.": "0",
+        "Nothing < certain & nothing > sure.": "1",
+    }
+    assert "a low perplexity says little" in made.note
 
 
 def test_tables_without_their_facts_are_not_made(tmp_path: Path) -> None:

@@ -208,6 +208,33 @@ def test_every_problem_of_a_study_at_once(folder: Path) -> None:
         assert part in shown
 
 
+def test_arms_are_checked_beside_a_head_and_a_set_up_that_are_wrong(folder: Path) -> None:
+    (folder / "small.toml").write_text(
+        DECLARATION.replace("layers = 1", "layers = 0")
+        .replace('"Does it matter how attention is computed?"', '""')
+        .replace('name = "additive"\nscore = "additive"', 'name = "dot"\nscor = "additive"')
+        + '\n[[arms]]\nname = "third"\nscore = "dott"\ntokens.minimum = 0\n'
+    )
+    with pytest.raises(DeclarationError) as caught:
+        load_study(folder / "small.toml")
+    places = {problem.place: problem.message for problem in caught.value.problems}
+    assert places["question"] == "must not be empty"
+    assert "greater than 0" in places["model.layers"]
+    assert "would share the folder 'dot'" in places["arms"]
+    assert "did you mean 'score'" in places["arms[1] (dot)"]
+    assert "arms[2] (third).tokens.minimum" in places
+    assert "did you mean 'dot'" in places["arms[2] (third).model.mixer.score"]
+
+
+def test_arms_are_held_against_those_sections_that_are_right(folder: Path) -> None:
+    """A wrong corpus must not make the heads of an arm look wrong too."""
+    text = DECLARATION.replace('part = "text"', 'part = "txt"').replace("width = 16", "width = 20")
+    (folder / "small.toml").write_text(text.replace('score = "additive"', "heads = 5"))
+    with pytest.raises(DeclarationError) as caught:
+        load_study(folder / "small.toml")
+    assert [problem.place for problem in caught.value.problems] == ["corpus"]
+
+
 @pytest.mark.parametrize(
     ("settings", "says"),
     [

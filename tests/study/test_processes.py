@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from attnlab.errors import WorkError
 from attnlab.study import run
 from attnlab.study.environment import cores
 from attnlab.study.executors import Local
@@ -167,6 +168,42 @@ def test_killed_at_random_moments_it_ends_with_the_same_numbers(folder: Path, st
         assert all(mine[name].equal(theirs[name]) for name in theirs)
 
 
+# Ends as a power cut would have it: when the training is done, and prefixes are being scored.
+ENDS_WHILE_MEASURING = """\
+import os, signal, sys
+sys.path.insert(0, sys.argv[3])
+import attnlab.study.kinds.language_model as kind
+from attnlab.study import run
+from tests.study.small import InProcess
+
+kind.prefix_score = lambda *what: os.kill(os.getpid(), signal.SIGKILL)
+run(sys.argv[1], out=sys.argv[2], on=InProcess())
+"""
+
+
+def test_killed_while_prefixes_are_scored_a_run_is_measured_again_and_not_trained_again(
+    folder: Path, start: Start
+) -> None:
+    study, out = longer(folder, 60), folder / "killed"
+    root = Path(__file__).parents[2]
+    process = start("-c", ENDS_WHILE_MEASURING, str(study), str(out), str(root))
+    _, errors = process.communicate(timeout=250)
+    assert process.returncode == -signal.SIGKILL, errors
+    cell = out / "runs" / "dot" / "0"
+    assert not (cell / "result.json").exists()
+    trained = Checkpoint.read(cell / "checkpoint.safetensors")
+    assert trained.facts["progress"]["step"] == 60
+    curve = (cell / "metrics.jsonl").read_text()
+
+    whole = run(study, out=out, on=InProcess())
+    undisturbed = run(study, out=folder / "undisturbed", on=InProcess())
+    assert measured(whole.plain) == measured(undisturbed.plain)
+    assert records(out) == records(folder / "undisturbed")
+    assert (cell / "metrics.jsonl").read_text() == curve
+    again = Checkpoint.read(cell / "checkpoint.safetensors")
+    assert all(again.tensors[name].equal(kept) for name, kept in trained.tensors.items())
+
+
 def test_ctrl_c_leaves_a_checkpoint_and_exit_code_130(folder: Path, start: Start) -> None:
     study, out = longer(folder, 1_000_000), folder / "stopped"
     process = start("-m", "attnlab", "run", str(study), "--out", str(out))
@@ -258,6 +295,18 @@ def test_a_worker_that_hangs_is_noticed_and_the_others_go_on(folder: Path) -> No
         Store(folder / "out").failure(Cell("hanging", 0)) or ""
     )
     assert "in build" in (folder / "out" / "workers.log").read_text()
+
+
+def test_workers_that_cannot_begin_say_why(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "sitecustomize.py").write_text(
+        "import sys\nif 'attnlab.study.worker' in sys.orig_argv: sys.exit('no room to begin in')\n"
+    )
+    before = os.environ.get("PYTHONPATH")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(folder), *([before] if before else [])]))
+    with pytest.raises(
+        WorkError, match=r"exit code 1 before it began: .*no room to begin in; see .*workers\.log"
+    ):
+        run(folder / "small.toml", out=folder / "out", on=Local(workers=1))
 
 
 def test_what_a_part_prints_does_not_disturb(folder: Path) -> None:

@@ -6,15 +6,15 @@ from __future__ import annotations
 def studies() -> None:
     """List the built-in studies: what each asks, and what it costs."""
     from rich.console import Console
-    from rich.table import Table
+    from rich.padding import Padding
+    from rich.text import Text
 
     from attnlab.study.declaration import built_in_studies, read_plain
 
-    table = Table("study", "question", "cost", box=None, padding=(0, 2, 0, 0))
+    console = Console(highlight=False)
     for name, path in built_in_studies().items():
-        plain = read_plain(path)
-        table.add_row(name, str(plain["question"]), _cost(path.read_text("utf-8")))
-    Console().print(table)
+        console.print(Text.assemble((name, "bold"), "  ", (_cost(path.read_text("utf-8")), "dim")))
+        console.print(Padding(Text(str(read_plain(path)["question"])), (0, 0, 0, 4)))
 
 
 def _cost(text: str) -> str:

@@ -14,7 +14,7 @@ from attnlab.errors import DeclarationError, Problem, RequestError, unknown
 from attnlab.spec import Plain, merge, validate
 from attnlab.study.kind import Setup
 from attnlab.study.kinds import KINDS
-from attnlab.study.study import DEEPEST, UNDECIDING, Study, written_out
+from attnlab.study.study import DEEPEST, UNDECIDING, Study, arms_in, written_out
 from attnlab.userfile import load_from_file, splits_into_file_and_name
 
 _HEAD = (*UNDECIDING, "arms")
@@ -128,25 +128,29 @@ def study_from_plain(
         setup = validate(kind, sections, source=source, base=base)
     except DeclarationError as error:
         problems += error.problems
-    whole = {**head, "setup": setup or kind()}
+    setup = setup or _as_far_as_valid(kind, sections, base)
     try:
-        study = validate(Study, whole, source=source, base=base)
+        study = validate(Study, {**head, "setup": setup}, source=source, base=base)
     except DeclarationError as error:
-        problems += error.problems
         # Arms are held against the set-up once the head is right: here, as if it were.
-        problems += [p for p in _wrong_with_arms(whole, base) if p not in error.problems]
+        arms = head.get("arms", [])
+        in_arms = arms_in(setup, arms, base)[1] if isinstance(arms, list) else []
+        problems += [*error.problems, *(p for p in in_arms if p not in error.problems)]
     if problems:
         raise DeclarationError(problems, source)
     return study
 
 
-def _wrong_with_arms(whole: Mapping[str, Any], base: Path | None) -> tuple[Problem, ...]:
-    head = {"name": "x", "question": "?", "arms": whole.get("arms", [{"name": "x"}])}
-    try:
-        validate(Study, {"setup": whole["setup"], **head}, source="the arms", base=base)
-    except DeclarationError as error:
-        return error.problems
-    return ()
+def _as_far_as_valid(kind: type[Setup], sections: Mapping[str, Any], base: Path | None) -> Setup:
+    """The set-up without its sections that are wrong: what arms are held against meanwhile."""
+    good: Plain = {}
+    for name, section in sections.items():
+        try:
+            validate(kind, {**good, name: section}, source=name, base=base)
+        except DeclarationError:
+            continue
+        good[name] = section
+    return validate(kind, good, source="the set-up", base=base)
 
 
 def to_toml(study: Study) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -86,14 +86,8 @@ class Study(Spec):
         if self.setup.metric(self.metric) is None:
             problems.append(Problem("metric", unknown("metric", self.metric, self.setup.metric_names())))
         self._base = (info.context or {}).get("base")
-        for index, arm in enumerate(self.arms):
-            try:
-                self._setups[arm.name] = changed(self.setup, arm.changes, self._base)
-            except DeclarationError as error:
-                place = f"arms[{index}] ({arm.name})"
-                problems += [
-                    Problem(f"{place}.{p.place}" if p.place else place, p.message) for p in error.problems
-                ]
+        self._setups, in_arms = arms_in(self.setup, self.arms, self._base)
+        problems += in_arms
         if problems:
             text = "; ".join(str(problem) for problem in problems)
             raise PydanticCustomError("part", "{text}", {"text": text, "problems": problems})
@@ -147,6 +141,27 @@ class Study(Spec):
         the question or the margin, which only decide how much is asked of the results."""
         deciding = {arm.name: self.setup_of(arm.name).plain() for arm in self.arms}
         return fingerprint({"kind": self.setup.kind, "arms": deciding})
+
+
+def arms_in(
+    setup: Setup, arms: Sequence[Arm | Mapping[str, Any]], base: Path | None
+) -> tuple[dict[str, Setup], list[Problem]]:
+    """The whole set-up of every arm, and what is wrong with the changes of those that have none."""
+    setups: dict[str, Setup] = {}
+    problems: list[Problem] = []
+    for index, arm in enumerate(arms):
+        plain = {"name": arm.name, **arm.changes} if isinstance(arm, Arm) else arm
+        if not isinstance(plain, Mapping):
+            continue
+        name = str(plain.get("name", "without a name"))
+        try:
+            setups[name] = changed(setup, {k: v for k, v in plain.items() if k != "name"}, base)
+        except DeclarationError as error:
+            place = f"arms[{index}] ({name})"
+            problems += [
+                Problem(f"{place}.{p.place}" if p.place else place, p.message) for p in error.problems
+            ]
+    return setups, problems
 
 
 def changed(setup: Setup, changes: Mapping[str, Any], base: Path | None) -> Setup:

@@ -21,6 +21,7 @@ def changes_table(study: Studied) -> Table | None:
         Row(cells(arm.name, place, compact(before) if before is not _ABSENT else "–", compact(after)))
         for arm in study.arms
         for place, before, after in _changes(study, arm)
+        if before is _ABSENT or compact(before) != compact(after)
     ]
     return table("changes", "What each arm changes", columns, rows, grouped=True)
 

@@ -18,26 +18,35 @@ def sentences_table(study: Studied) -> Table | None:
         Column("sentence", number=False),
         Column("arm", number=False),
         Column("tokens"),
+        Column("unknown"),
         Column("loss per token"),
         Column("perplexity"),
     ]
-    rows = [_row(study, text, arm, arm is study.arms[0]) for text in texts for arm in study.arms]
-    return table("sentences", "How each arm scores them", columns, rows, grouped=True)
+    rows = [_row(study, text, arm) for text in texts for arm in study.arms]
+    some_unknown = any(s.get("unknown") for run in study.runs for s in run.sentences)
+    note = (
+        "Words that the vocabulary does not hold are all read as <UNK>, which is easy to predict: with many "
+        "of them, a low perplexity says little."
+        if some_unknown
+        else ""
+    )
+    return table("sentences", "How each arm scores them", columns, rows, note, grouped=True)
 
 
-def _row(study: Studied, text: str, arm: Arm, first: bool) -> Row | None:
+def _row(study: Studied, text: str, arm: Arm) -> Row | None:
     found = [s for run in arm.runs if run.counts for s in run.sentences if s.get("text") == text]
     if not found:
         return None
     loss, perplexity = (spread(s.get(key) for s in found) for key in ("loss", "perplexity"))
     tokens = found[0].get("tokens")
-    # The count, or the pieces themselves: `<UNK>` among them tells why a sentence scores as it does.
     pieces = len(tokens) if isinstance(tokens, list) else tokens
+    unknown = found[0].get("unknown")
     return Row(
         (
             Cell(text),
             Cell(arm.name),
             Cell(numbers.count(pieces) if isinstance(pieces, int) else numbers.NOTHING),
+            Cell(numbers.count(unknown) if isinstance(unknown, int) else ""),
             Cell(numbers.with_error(loss)),
             Cell(numbers.with_error(perplexity)),
         ),

@@ -194,7 +194,8 @@ class _Crew:
             if self.open:
                 self._hire()
         elif self.open:  # it never asked for work, and a new one would not either
-            raise WorkError(f"a worker process ended with {how}{hint} before it began; see {self.log}")
+            why = _last_words(self.log)
+            raise WorkError(f"a worker process ended with {how}{hint} before it began{why}; see {self.log}")
 
     def _end_hanging(self) -> None:
         for worker in self.workers:
@@ -211,3 +212,13 @@ class _Crew:
                 worker.process.wait(max(0.0, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
                 worker.process.kill()
+
+
+def _last_words(log: Path) -> str:
+    """The last line that a worker left, if any: usually why it ended."""
+    try:
+        lines = log.read_text("utf-8", errors="replace").split("\n")
+    except OSError:
+        return ""
+    said = [line.strip() for line in lines if line.strip()]
+    return f": {said[-1]}" if said else ""
