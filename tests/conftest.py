@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from . import browser as browsers
 
 # The models here are small: a second thread costs more than it gives. Read by torch when it is first loaded.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -19,3 +23,11 @@ def shared_data() -> Path:
     if not SHARED_DATA.is_dir():
         pytest.skip("the shared data folder is not beside this checkout")
     return SHARED_DATA
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A browser to look at pages with."""
+    driver = browsers.start(tmp_path_factory.mktemp("browser"))
+    yield driver
+    driver.quit()

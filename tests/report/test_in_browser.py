@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,39 +10,10 @@ import pytest
 
 from attnlab import report
 
+from ..browser import axe, needs_browser, show, strangers
 from .synthetic_study import CASES, HOSTILE, INVALID, NORMAL
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-DRIVER = shutil.which("chromedriver")
-AXE = [
-    Path(os.environ.get("AXE_CORE", "")),
-    Path(__file__).parents[2] / "node_modules" / "axe-core" / "axe.min.js",
-]
-
-pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="needs chromium and chromedriver")
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium")
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for switch in (
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-quic",
-        "--no-first-run",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-        f"--user-data-dir={tmp_path_factory.mktemp('browser')}",
-    ):
-        options.add_argument(switch)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=DRIVER))
-    yield driver
-    driver.quit()
+pytestmark = needs_browser
 
 
 @pytest.fixture(scope="module")
@@ -57,25 +24,11 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return written
 
 
-def show(browser: Any, page: Path, width: int = 1280, scheme: str = "light") -> None:
-    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    wanted = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", wanted)
-    browser.get_log("browser"), browser.get_log("performance")  # forget what was before
-    browser.get(page.as_uri())
-
-
-def requests(browser: Any) -> list[str]:
-    messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-    return [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
-
-
 @pytest.mark.parametrize("name", [*CASES, "joined"])
 def test_quiet_and_alone(browser: Any, pages: dict[str, Path], name: str) -> None:
     show(browser, pages[name])
     assert browser.get_log("browser") == []
-    assert [url for url in requests(browser) if not url.startswith(("file:", "data:", "blob:"))] == []
+    assert strangers(browser) == []
 
 
 @pytest.mark.parametrize("width", [360, 768, 1280])
@@ -174,10 +127,5 @@ def test_paper_shows_what_is_folded(browser: Any, pages: dict[str, Path]) -> Non
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("name", ["score", "masking", "diverged", "half done", "joined"])
 def test_axe_finds_nothing(browser: Any, pages: dict[str, Path], name: str, width: int, scheme: str) -> None:
-    axe = next((path for path in AXE if path.is_file()), None)
-    if axe is None:
-        pytest.skip("axe-core is not there: npm install --no-save axe-core, or name axe.min.js in $AXE_CORE")
     show(browser, pages[name], width, scheme)
-    browser.execute_script(axe.read_text(encoding="utf-8"))
-    found = browser.execute_async_script("axe.run().then(arguments[0])")
-    assert [(v["id"], v["nodes"][0]["html"][:200]) for v in found["violations"]] == []
+    assert axe(browser) == []

@@ -20,11 +20,11 @@ from attnlab import report
 from attnlab.evaluation.maps.shot import Shot, shots_in
 from attnlab.report.viewer import maps_of
 
+from ..browser import needs_browser, show, strangers
 from .made_up_maps import PROBES, add_maps
 from .synthetic_study import NORMAL
-from .test_in_browser import CHROMIUM, DRIVER, browser, requests, show  # noqa: F401 - a fixture
 
-pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="needs chromium and chromedriver")
+pytestmark = needs_browser
 
 
 @pytest.fixture(scope="module")
@@ -40,18 +40,18 @@ def page(study: Path) -> Path:
 
 
 @pytest.fixture
-def opened(browser: Any, page: Path) -> Iterator[Any]:  # noqa: F811
+def opened(browser: Any, page: Path) -> Iterator[Any]:
     show(browser, page)
     yield browser
     assert browser.get_log("browser") == []
-    assert [url for url in requests(browser) if not url.startswith(("file:", "data:", "blob:"))] == []
+    assert strangers(browser) == []
 
 
 def kept(study: Path, arm: str, at: int, probe: int = 0, layer: int = 1) -> np.ndarray:
     return Shot.read(shots_in(study / "runs" / arm / "0")[at]).stacks[probe, layer].weights_HTT
 
 
-def choose(browser: Any, label: str, option: str) -> None:  # noqa: F811
+def choose(browser: Any, label: str, option: str) -> None:
     chosen = browser.execute_script(
         """const labels = [...document.querySelectorAll('.maps label')];
            const label = labels.find(l => l.textContent.startsWith(arguments[0]));
@@ -67,11 +67,11 @@ def choose(browser: Any, label: str, option: str) -> None:  # noqa: F811
     assert chosen, (label, option)
 
 
-def told(browser: Any) -> str:  # noqa: F811
+def told(browser: Any) -> str:
     return str(browser.find_element("css selector", ".maps-told").text)
 
 
-def press(browser: Any, *keys: str) -> None:  # noqa: F811
+def press(browser: Any, *keys: str) -> None:
     for key in keys:
         browser.switch_to.active_element.send_keys(key)
 
@@ -242,7 +242,7 @@ def test_more_is_darker_for_every_eye(opened: Any) -> None:
     assert (np.diff(light[middle:]) < 0).all()
 
 
-def test_a_page_of_its_own_and_a_frame_in_a_notebook(browser: Any, study: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_a_page_of_its_own_and_a_frame_in_a_notebook(browser: Any, study: Path, tmp_path: Path) -> None:
     viewer = maps_of(study)
     (tmp_path / "own.html").write_text(viewer.page(), "utf-8")
     (tmp_path / "notebook.html").write_text(f"<!doctype html><body>{viewer._repr_html_()}", "utf-8")

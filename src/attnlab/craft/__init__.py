@@ -2,6 +2,7 @@
 nearer."""
 
 from attnlab.craft.answer import Answer
+from attnlab.craft.board import Board
 from attnlab.craft.change import find_key
 from attnlab.craft.course import Task, course
 from attnlab.craft.hard import Hard, hard_attention
@@ -17,6 +18,7 @@ __all__ = [
     "TOLERANCE",
     "Answer",
     "Average",
+    "Board",
     "Hard",
     "Output",
     "Scene",

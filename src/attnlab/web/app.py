@@ -13,7 +13,7 @@ from attnlab.web.respond import on_error
 from attnlab.web.running import Runner
 from attnlab.web.settings import Settings
 from attnlab.web.shelf import Shelf
-from attnlab.web.views import assets, audits, comparison, declarations, reports, studies
+from attnlab.web.views import assets, audits, comparison, declarations, hand, reports, studies
 
 
 def make_app(settings: Settings) -> Starlette:
@@ -37,6 +37,7 @@ def make_app(settings: Settings) -> Starlette:
             Route("/compare/curves", comparison.curves_of),
             Route("/audit", audits.form),
             Route("/audit", audits.audit, methods=["POST"]),
+            Route("/craft", hand.craft),
             Route("/static/{name:path}", assets.static),
         ],
         middleware=[Middleware(Guard, settings=settings)],

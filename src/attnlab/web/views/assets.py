@@ -13,6 +13,7 @@ from attnlab.web.shelf import NotHere
 
 _TYPES = {"css": "text/css", "js": "text/javascript"}
 _HERE = "attnlab.web", "static"
+_BOARD = "attnlab.craft", "board"
 ASSETS = {
     "page.css": _HERE,
     "curves.js": _HERE,
@@ -20,6 +21,8 @@ ASSETS = {
     "vendor/uPlot.iife.min.js": _HERE,
     "vendor/uPlot.min.css": _HERE,
     "report.css": ("attnlab.report", "templates", "page.css"),  # the page looks as its reports do
+    **{f"craft/{name}": (*_BOARD, name) for name in ("attend.js", "plane.js", "board.js", "board.css")},
+    "craft.js": _HERE,
 }
 
 
