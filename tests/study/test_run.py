@@ -18,7 +18,7 @@ from attnlab.study import Store, load_study, open_study, run
 from attnlab.study.curve import Curve, read_curve
 from attnlab.study.store import Cell
 from attnlab.training import Checkpoint
-from attnlab.training.precision import multiplies_bfloat16
+from attnlab.training.precision import gains_by_bfloat16
 
 from .small import DECLARATION, InProcess, measured, write_corpus
 
@@ -212,13 +212,13 @@ def test_a_study_goes_on_in_the_precision_it_began_with(folder: Path) -> None:
         return [json.loads(spec.read_text())["setup"]["training"]["precision"] for spec in specs]
 
     ran(folder, seeds=1)
-    ours = "bfloat16-head" if multiplies_bfloat16() else "float32"
+    ours = "bfloat16-head" if gains_by_bfloat16() else "float32"
     assert precisions() == [ours]
     header = json.loads((folder / "out" / "study.json").read_text())
-    header["environment"]["bfloat16"] = not multiplies_bfloat16()  # as if another machine had begun it
+    header["environment"]["bfloat16"] = not gains_by_bfloat16()  # as if another machine had begun it
     (folder / "out" / "study.json").write_text(json.dumps(header))
     ran(folder, seeds=2)
-    other = "float32" if multiplies_bfloat16() else "bfloat16-head"
+    other = "float32" if gains_by_bfloat16() else "bfloat16-head"
     assert precisions() == [ours, other]
 
 

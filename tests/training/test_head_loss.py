@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from attnlab.attention import compiled
+from attnlab.training import head_kernel
 from attnlab.training import head_loss as rooms
 from attnlab.training.head_loss import head_loss, head_loss_by_definition, head_losses
 
 V, D = 211, 24
+SOURCE = Path(head_kernel.__file__).with_suffix(".cpp")
 
 
 def some(N: int, dtype: torch.dtype, scale: float = 1.0) -> tuple[Tensor, Tensor, Tensor]:
@@ -39,6 +44,16 @@ def chunks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(rooms, "_LOGITS", request.param)
 
 
+@pytest.fixture(params=["kernel", "PyTorch"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """By the compiled kernel, where there is a compiler, and without it."""
+    if request.param == "PyTorch":
+        monkeypatch.setattr(head_kernel, "kernel", lambda: None)
+    elif not isinstance(compiled.library(SOURCE), ctypes.CDLL):
+        pytest.skip(str(compiled.library(SOURCE)))
+    return str(request.param)
+
+
 @pytest.mark.usefixtures("chunks")
 @pytest.mark.parametrize("N", [1, 31, 32, 33, 128, 129, 300])
 @pytest.mark.parametrize("scale", [1.0, 1e-6, 300.0])
@@ -62,7 +77,7 @@ def test_the_loss_of_every_token(scale: float) -> None:
     torch.testing.assert_close(in_fp32.double(), reference, rtol=1e-5, atol=1e-5)
 
 
-def test_a_share_that_underflows_has_a_finite_loss() -> None:
+def test_a_share_that_underflows_has_a_finite_loss(way: str) -> None:
     hidden_ND, weight_VD, targets_N = some(64, torch.float32, 300.0)
     logits = hidden_ND @ weight_VD.T
     assert (logits.softmax(-1).gather(1, targets_N[:, None]) == 0).any()
@@ -73,7 +88,7 @@ def test_a_share_that_underflows_has_a_finite_loss() -> None:
     )
 
 
-def test_in_fp32_and_in_bf16_it_is_close() -> None:
+def test_in_fp32_and_in_bf16_it_is_close(way: str) -> None:
     hidden_ND, weight_VD, targets_N = some(300, torch.float32)
     weight_VD = weight_VD * 0.1
     exact = with_gradients(head_loss_by_definition, hidden_ND.double(), weight_VD.double(), targets_N)
@@ -85,7 +100,64 @@ def test_in_fp32_and_in_bf16_it_is_close() -> None:
             assert (mine - theirs).norm() <= relative * theirs.norm()
 
 
-def test_a_number_that_is_none_is_not_hidden() -> None:
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    ("N", "words", "width"), [(1, 1, 1), (64, 96, 16), (65, 97, 17), (200, 203, 48), (130, 300, 80)]
+)
+@pytest.mark.parametrize("scale", [0.1, 5.0, 300.0])
+def test_in_fp32_it_errs_no_more_than_the_definition(
+    N: int, words: int, width: int, scale: float, threads: int, way: str
+) -> None:
+    """Both in fp32, held against fp64 on the same numbers; at most four times the definition's error, and
+    four roundings of the largest value besides."""
+    generator = torch.Generator().manual_seed(words)
+    hidden_ND = torch.randn(N, width, generator=generator) * scale
+    weight_VD = torch.randn(words, width, generator=generator)
+    targets_N = torch.randint(words, (N,), generator=generator)
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        ours = with_gradients(head_loss, hidden_ND, weight_VD, targets_N)
+        each = head_losses(hidden_ND, weight_VD, targets_N)
+    finally:
+        torch.set_num_threads(before)
+    plain = with_gradients(head_loss_by_definition, hidden_ND, weight_VD, targets_N)
+    exact = with_gradients(head_loss_by_definition, hidden_ND.double(), weight_VD.double(), targets_N)
+    each_plain = F.cross_entropy(hidden_ND @ weight_VD.T, targets_N, reduction="none")
+    logits_NV = hidden_ND.double() @ weight_VD.double().T
+    each_exact = F.cross_entropy(logits_NV, targets_N, reduction="none")
+    # Losses are differences of numbers as large as the largest logit; gradients, of hidden states and words.
+    logit, size = (
+        float(logits_NV.abs().max()) + 1,
+        float(hidden_ND.abs().max()) + float(weight_VD.abs().max()),
+    )
+    sizes = (logit * N, size, size * N, logit)
+    rounding = 4 * torch.finfo(torch.float32).eps
+    both = zip((*ours, each), (*plain, each_plain), (*exact, each_exact), sizes, strict=True)
+    for mine, definition, right, largest in both:
+        allowed = 4 * float((definition - right).abs().max()) + rounding * largest
+        assert float((mine - right).abs().max()) <= allowed
+
+
+def test_without_a_compiler_it_says_that_it_is_slower(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled, "library", lambda source: "there is no C++ compiler")
+    head_kernel.kernel.cache_clear()
+    try:
+        with pytest.warns(UserWarning, match="slower: there is no C\\+\\+ compiler"):
+            assert head_kernel.kernel() is None
+    finally:
+        head_kernel.kernel.cache_clear()
+
+
+def test_a_second_backward_through_the_same_loss_is_an_error_and_no_wrong_gradient() -> None:
+    hidden_ND, weight_VD, targets_N = some(40, torch.float32)
+    loss = head_loss(hidden_ND.requires_grad_(), weight_VD.requires_grad_(), targets_N)
+    loss.backward(retain_graph=True)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+
+
+def test_a_number_that_is_none_is_not_hidden(way: str) -> None:
     hidden_ND, weight_VD, targets_N = some(40, torch.float32)
     hidden_ND[17, 3] = float("nan")
     assert head_loss(hidden_ND, weight_VD, targets_N).isnan()

@@ -2,7 +2,8 @@
 
 The logits of one step of the common set-up are 44 MB, and with their gradient they are three quarters of a
 step's time. Here the head is applied to some tokens at a time; what the backward pass needs, the gradients of
-the hidden states and of the weight, is computed at once while the chunk's logits are in the cache.
+the hidden states and of the weight, is computed at once while the chunk's logits are in the cache. In fp32 on
+the CPU a compiled kernel does it (`head_kernel`), if there is a compiler.
 
 Shapes: N tokens, n tokens of a chunk, D model width, V vocabulary.
 """
@@ -16,10 +17,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from attnlab.training import head_kernel
+from attnlab.training.head_kernel import SAFE
+
 _ROWS = 32  # the number of tokens is filled up to a multiple of this
 _CHUNK = 128  # tokens at once: their logits over some ten thousand words stay in the last-level cache;
 _LOGITS = 1 << 20  # of fewer words, so many logits
-_SAFE = 60.0  # the largest logit whose exponential, summed over any vocabulary, is finite in fp32
 
 
 def head_loss_by_definition(hidden_ND: Tensor, weight_VD: Tensor, targets_N: Tensor) -> Tensor:
@@ -31,7 +34,11 @@ def head_loss(
     hidden_ND: Tensor, weight_VD: Tensor, targets_N: Tensor, product: torch.dtype = torch.float32
 ) -> Tensor:
     """The same sum, chunk by chunk; `product` is the type in which the head's products are taken."""
-    function: type[torch.autograd.Function] = _InBfloat16 if product == torch.bfloat16 else _ByExponentials
+    function: type[torch.autograd.Function] = _ByExponentials
+    if product == torch.bfloat16:
+        function = _InBfloat16
+    elif head_kernel.takes(hidden_ND, weight_VD):
+        function = _Compiled
     loss: Tensor = function.apply(hidden_ND, weight_VD, targets_N)
     return loss
 
@@ -39,8 +46,11 @@ def head_loss(
 @torch.no_grad()
 def head_losses(hidden_ND: Tensor, weight_VD: Tensor, targets_N: Tensor) -> Tensor:
     """(N,) the loss of every token, without gradients."""
+    target_N = (hidden_ND * weight_VD[targets_N]).sum(-1)
+    if head_kernel.takes(hidden_ND, weight_VD):
+        return head_kernel.log_totals(hidden_ND, weight_VD) - target_N
     logs = [shift_n + e_Vn.sum(0).log() for _, e_Vn, shift_n in _exponentials(hidden_ND, weight_VD)]
-    return torch.cat(logs)[: len(hidden_ND)] - (hidden_ND * weight_VD[targets_N]).sum(-1)
+    return torch.cat(logs)[: len(hidden_ND)] - target_N
 
 
 def _exponentials(hidden_ND: Tensor, weight_VD: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
@@ -58,7 +68,7 @@ def _exponentials(hidden_ND: Tensor, weight_VD: Tensor) -> Iterator[tuple[Tensor
         e_Vn = buffer[: len(weight_VD) * len(hidden_nD)].view(len(weight_VD), len(hidden_nD))
         torch.mm(weight_VD, hidden_nD.T.contiguous(), out=e_Vn)
         shift_n = hidden_nD.new_zeros(len(hidden_nD))
-        if not bool(bound_N[start : start + chunk].max() < _SAFE):
+        if not bool(bound_N[start : start + chunk].max() < SAFE):
             shift_n = e_Vn.amax(0)
             e_Vn -= shift_n
         yield hidden_nD, e_Vn.exp_(), shift_n
@@ -70,7 +80,22 @@ class _HeadLoss(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
         grad_hidden_ND, grad_weight_VD = ctx.saved_tensors
-        return grad_hidden_ND * grad, grad_weight_VD * grad, None
+        # In place: another (V, D) of fresh memory takes longer than the multiplication.
+        return grad_hidden_ND * grad, grad_weight_VD.mul_(grad), None
+
+
+class _Compiled(_HeadLoss):
+    """By the kernel."""
+
+    @staticmethod
+    def forward(ctx: Any, hidden_ND: Tensor, weight_VD: Tensor, targets_N: Tensor) -> Tensor:
+        log_total_N, grad_hidden_ND, grad_weight_VD = head_kernel.gradients(hidden_ND, weight_VD)
+        # softmax - 1 at the target: the "- 1" apart.
+        target_ND = weight_VD[targets_N]
+        grad_hidden_ND.sub_(target_ND)
+        grad_weight_VD.index_add_(0, targets_N, hidden_ND, alpha=-1)
+        ctx.save_for_backward(grad_hidden_ND, grad_weight_VD)
+        return log_total_N.sum() - (hidden_ND * target_ND).sum()
 
 
 class _ByExponentials(_HeadLoss):

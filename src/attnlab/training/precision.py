@@ -1,7 +1,8 @@
 """In which type the head's products are taken: half of a step's time hangs on it.
 
-Processors that multiply bfloat16 in hardware do it twice as fast as fp32; others take apart and put together
-every number, and are several times slower than with fp32.
+The compiled kernel (`head_kernel`) is fastest, and takes them in fp32. Without it PyTorch makes them:
+processors that multiply bfloat16 in hardware do that twice as fast as fp32; others take apart and put
+together every number, and are several times slower than with fp32.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from collections.abc import Mapping
 from typing import Literal
 
 import torch
+
+from attnlab.training.head_kernel import kernel
 
 Precision = Literal["auto", "float32", "bfloat16-head"]
 
@@ -22,8 +25,13 @@ def multiplies_bfloat16() -> bool:
     return any(known.get(feature) for feature in ("avx512_bf16", "amx_bf16"))
 
 
+def gains_by_bfloat16() -> bool:
+    """Whether a head in bfloat16 is the fastest that this machine has."""
+    return multiplies_bfloat16() and kernel() is None
+
+
 def settled(precision: Precision, bfloat16: bool) -> Precision:
-    """`auto` as what it comes to on a machine that has products in bfloat16, or has not."""
+    """`auto` as what it comes to on a machine that gains by bfloat16, or does not."""
     if precision != "auto":
         return precision
     return "bfloat16-head" if bfloat16 else "float32"

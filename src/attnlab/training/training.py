@@ -10,7 +10,7 @@ from pydantic import model_validator
 from attnlab.spec import Positive, PositiveFloat, Spec
 from attnlab.training.device import Device
 from attnlab.training.optimizers import AdamW, Optimizer
-from attnlab.training.precision import Precision, multiplies_bfloat16, settled
+from attnlab.training.precision import Precision, gains_by_bfloat16, settled
 from attnlab.training.schedules import Constant, Schedule
 
 
@@ -25,7 +25,7 @@ class Training(Spec):
     clip: PositiveFloat | None = 1.0  # largest norm of the gradient
     optimizer: Optimizer = AdamW()
     schedule: Schedule = Constant()
-    precision: Precision = "auto"  # "bfloat16-head" where the processor is faster at it, else "float32"
+    precision: Precision = "auto"  # "bfloat16-head" where the machine gains by it, else "float32"
     device: Device = "cpu"
     evaluations: Positive = 5  # how often train and dev loss are measured on the way, the end included
     evaluate_every: Positive | None = None  # in steps, and at the end: in place of so many evaluations
@@ -57,9 +57,9 @@ class Training(Spec):
 
     @property
     def head_dtype(self) -> torch.dtype:
-        chosen = settled(self.precision, multiplies_bfloat16())
+        chosen = settled(self.precision, gains_by_bfloat16())
         return torch.bfloat16 if chosen == "bfloat16-head" else torch.float32
 
     def settled(self, bfloat16: bool) -> Training:
-        """With `auto` replaced by what it comes to on a machine with or without products in bfloat16."""
+        """With `auto` replaced by what it comes to on a machine that gains by bfloat16 or does not."""
         return self.model_copy(update={"precision": settled(self.precision, bfloat16)})
