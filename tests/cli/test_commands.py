@@ -175,7 +175,7 @@ def test_judging_a_table(tell: Told, folder: Path) -> None:
         (["run", "tiny.toml", "--set", "corpus.train=."], "is a directory"),
         (["run", "tiny.toml", "--set", "model.context=100000"], "longer than the whole training split"),
         (["run", "tiny.toml", "--set", "tokens.minimum=9999"], "the vocabulary would be empty"),
-        (["run", "tiny.toml", "--out", "text.txt"], "is not empty and holds no study"),
+        (["run", "tiny.toml", "--out", "text.txt"], "text.txt is a file: name a directory with --out"),
         (["run", "tiny.toml", "--out", "text.txt/below"], "cannot be used"),
         (["run", "tiny.toml", "--out", "/proc/attnlab"], "cannot be used"),
         (["run", "tiny.toml", "--out", "x" * 300], "cannot be used"),

@@ -62,6 +62,8 @@ def test_a_text_too_short_to_divide(tmp_path: Path, lines: int) -> None:
     (tmp_path / "x.txt").write_text("a line\n" * lines)
     with pytest.raises(CorpusError, match=r"x\.txt\): \d documents? (is|are) too few to hold out 1 for dev"):
         Text(train="x.txt").load(tmp_path)
+    with pytest.raises(CorpusError, match=r"\(one is 100 lines in a row; see corpus\.block and corpus\.doc"):
+        Text(train="x.txt").load(tmp_path)
 
 
 def test_a_file_that_cannot_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,6 +41,11 @@ class FileCorpus(Corpus):
     def documents(self, path: Path, name: str) -> list[Document]:
         """The documents of one file, in order; `name` is the file as declared."""
 
+    @property
+    def a_document(self) -> str:
+        """What one document is, and which field says so; empty where that goes without saying."""
+        return ""
+
     def load(self, base: Path | None = None) -> Splits:
         folder = self._folder(base)
         read = {
@@ -53,6 +58,7 @@ class FileCorpus(Corpus):
             test=0.0 if "test" in read else self.test_share,
             seed=self.split_seed,
             source=f"corpus {self.name!r} ({self._names('train')})",
+            a_document=self.a_document,
         )
         train, dev, test = division.train, read.get("dev", division.dev), read.get("test", division.test)
         extra = {name: read[name] for name in self.extra}

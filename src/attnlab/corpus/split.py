@@ -38,10 +38,12 @@ def divide(
     seed: int,
     source: str,
     groups: Sequence[str] | None = None,
+    a_document: str = "",
 ) -> Division:
     """Hold out a share of the documents for dev and test; a share of 0 takes none.
 
     Documents of one group (two messages of the same day) are never put on different sides.
+    `a_document` says in words what one is here, for whoever has too few.
     """
     if not documents:
         raise CorpusError(f"{source}: there is no text in it")
@@ -52,7 +54,8 @@ def divide(
         number = "1 document is" if len(order) == 1 else f"{len(order)} documents are"
         raise CorpusError(
             f"{source}: {number} too few to hold out {n_dev} for dev and {n_test} for test and still train; "
-            "give more text, smaller documents, or files of their own for dev and test"
+            f"give more text, smaller documents{f' ({a_document})' if a_document else ''}, "
+            "or files of their own for dev and test"
         )
     side = {order[i]: name for i, name in _held_out(len(order), n_dev, n_test, seed).items()}
     chosen: dict[str, list[Document]] = {"train": [], "dev": [], "test": []}

@@ -25,6 +25,11 @@ class Text(FileCorpus):
     document: Literal["block", "unit", "file"] = "block"
     block: Positive = 100  # units in a block
 
+    @property
+    def a_document(self) -> str:
+        size = {"block": f"{self.block} {self.unit}s in a row", "unit": f"a {self.unit}", "file": "a file"}
+        return f"one is {size[self.document]}; see corpus.block and corpus.document"
+
     def documents(self, path: Path, name: str) -> list[Document]:
         units = units_of(read_text(path), self.unit)
         size = {"block": self.block, "unit": 1, "file": len(units)}[self.document]

@@ -39,7 +39,9 @@ class Store:
         try:
             if (path / "study.json").is_file():
                 store._refuse_if_changed(study)
-            elif path.exists() and any(path.iterdir() if path.is_dir() else [path]):
+            elif path.exists() and not path.is_dir():
+                raise StoreError(f"{path} is a file: name a directory with --out")
+            elif path.exists() and any(path.iterdir()):
                 raise StoreError(f"{path} is not empty and holds no study: name another directory with --out")
             (path / "runs").mkdir(parents=True, exist_ok=True)
         except (OSError, ValueError) as error:  # no permission, no room, no name that a directory could have
