@@ -77,11 +77,6 @@ class Subject:
         """Units per second, the median over rounds."""
         return median(u / s for u, s in zip(self.units, self.seconds, strict=True))
 
-    @property
-    def spread(self) -> tuple[float, float]:
-        rates = [u / s for u, s in zip(self.units, self.seconds, strict=True)]
-        return min(rates), max(rates)
-
 
 def measure(subjects: Sequence[Subject], rounds: int, warm: int = 1) -> None:
     """`warm` rounds that do not count, then `rounds` that do, every subject in turn."""
@@ -96,10 +91,28 @@ def measure(subjects: Sequence[Subject], rounds: int, warm: int = 1) -> None:
             subject.stop()
 
 
-def ratio(ours: Subject, peer: Subject) -> float:
-    """How many times the peer's rate ours is: the median over rounds, each with its neighbour."""
+def ratios(ours: Subject, peer: Subject) -> list[float]:
+    """How many times the peer's rate ours is, of every round, each with its neighbour."""
     pairs = zip(ours.seconds, ours.units, peer.seconds, peer.units, strict=True)
-    return median((u / s) / (pu / ps) for s, u, ps, pu in pairs)
+    return [(u / s) / (pu / ps) for s, u, ps, pu in pairs]
+
+
+def ratio(ours: Subject, peer: Subject) -> float:
+    """The median of them."""
+    return median(ratios(ours, peer))
+
+
+def compared(name: str, ours: Subject, peer: Subject, **more: object) -> dict[str, object]:
+    """A row of results: rates and their ratio, the median over rounds with the smallest and the largest."""
+    every = ratios(ours, peer)
+    return {
+        "name": f"{name}: {ours.name} / {peer.name}",
+        "ratio": round(ratio(ours, peer), 2),
+        "spread": [round(min(every), 2), round(max(every), 2)],
+        "peer": round(peer.rate),
+        "ours": round(ours.rate),
+        **more,
+    }
 
 
 def _peak_mb() -> float:

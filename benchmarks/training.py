@@ -1,11 +1,13 @@
 """One training run at the common set-up, against transformers' GPT-2 of the same size.
 
-Same sentences in the same batches, same optimiser settings, dropout and precision of the parameters. GPT-2 is
-fed as its users feed it: padded to the context. What is counted is real tokens, not padding.
+Same sentences in the same batches, same optimiser settings, dropout and precision (fp32). GPT-2 is fed as its
+users feed it: padded to the context; then to the longest of a batch, then in batches of similar length. What
+is counted is real tokens, not padding.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -14,12 +16,13 @@ import torch
 from attnlab.corpus import Sotu
 from attnlab.model import Decoder
 from attnlab.tokens import Prepared, Sentences, Words, prepare
-from attnlab.tokens.batches import Batch, Batches
+from attnlab.tokens.batches import Batch, Batches, take
 from attnlab.training import NextToken, Run, Training, train
-from benchmarks.alternating import TUNED, Subject, Work, measure, ratio
+from benchmarks.alternating import TUNED, Subject, Work, compared, measure
 
 STEPS = 25  # a round
 CONTEXT, BATCH = 100, 32
+NO_COMPILER = {"CXX": "/there/is/no/compiler"}
 
 
 @cache
@@ -72,11 +75,12 @@ def _ours(precision: str) -> Work:
 
 
 def ours() -> Work:
-    return _ours("bfloat16-head")
-
-
-def ours_fp32() -> Work:
+    """In fp32 throughout."""
     return _ours("float32")
+
+
+def ours_bfloat16() -> Work:
+    return _ours("bfloat16-head")
 
 
 def gpt2() -> Work:
@@ -89,7 +93,16 @@ def gpt2_to_longest() -> Work:
     return _gpt2(None)
 
 
-def _gpt2(pad_to: int | None) -> Work:
+def gpt2_in_buckets() -> Work:
+    """Sentences of about the same length together, padded to the longest of them: other batches than ours."""
+    split = corpus().splits["train"]
+    order = np.argsort(split.starts[1:] - split.starts[:-1], kind="stable")
+    places = np.array_split(order, len(order) // BATCH)
+    shuffled = np.random.default_rng(0).permutation(len(places))
+    return _gpt2(None, lambda step: take(split, places[shuffled[step]]))
+
+
+def _gpt2(pad_to: int | None, batch_of: Callable[[int], Batch] | None = None) -> Work:
     from transformers import GPT2Config, GPT2LMHeadModel
 
     data = corpus()
@@ -106,12 +119,12 @@ def _gpt2(pad_to: int | None) -> Work:
     )
     model = GPT2LMHeadModel(config).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=5e-4, betas=(0.9, 0.95), weight_decay=0.1)
-    batches = Batches(data.splits["train"], BATCH, 0)
+    batch_of = batch_of or Batches(data.splits["train"], BATCH, 0).__getitem__
 
     def work(number: int) -> int:
         tokens = 0
         for step in range(number * STEPS, (number + 1) * STEPS):
-            batch = batches[step]
+            batch = batch_of(step)
             ids, real = _padded(batch, pad_to)
             labels = ids.masked_fill(~real, -100)
             loss = model(input_ids=ids, attention_mask=real.long(), labels=labels).loss
@@ -134,34 +147,28 @@ def _padded(batch: Batch, width: int | None) -> tuple[torch.Tensor, torch.Tensor
     return torch.from_numpy(ids), torch.from_numpy(real)
 
 
-def main(rounds: int = 8) -> list[dict[str, object]]:
-    here = "benchmarks.training"
-    mine = Subject("attnlab", f"{here}:ours")
-    mine_fp32 = Subject("attnlab, fp32 throughout", f"{here}:ours_fp32")
+def main(rounds: int = 6) -> list[dict[str, object]]:
+    here, what = "benchmarks.training", "training tokens per second"
+    own = Subject("attnlab", f"{here}:ours")
+    in_bfloat16 = Subject("attnlab, bfloat16 head", f"{here}:ours_bfloat16")
+    uncompiled = Subject("attnlab without a C++ compiler, fp32", f"{here}:ours", NO_COMPILER)
     stock = Subject("transformers GPT-2, as it comes", f"{here}:gpt2")
     tuned = Subject("transformers GPT-2, tuned allocator", f"{here}:gpt2", TUNED)
     longest = Subject("transformers GPT-2, tuned, padded to longest", f"{here}:gpt2_to_longest", TUNED)
-    subjects = [mine, mine_fp32, stock, tuned, longest]
-    measure(subjects, rounds)
-    rows: list[dict[str, object]] = []
-    for own in (mine, mine_fp32):
-        for peer in (stock, tuned, longest):
-            rows.append(
-                {
-                    "name": f"training tokens per second: {own.name} / {peer.name}",
-                    "ratio": round(ratio(own, peer), 2),
-                    "peer": round(peer.rate),
-                    "ours": round(own.rate),
-                    "peer_spread": [round(r) for r in peer.spread],
-                    "ours_spread": [round(r) for r in own.spread],
-                }
-            )
-    rows.append(
+    bucketed = Subject("transformers GPT-2, tuned, length buckets", f"{here}:gpt2_in_buckets", TUNED)
+    measure([own, in_bfloat16, uncompiled, stock, tuned, longest, bucketed], rounds)
+    return [
+        compared(what, own, stock, target="at least 14"),
+        compared(what, own, tuned, target="at least 6.5"),
+        compared(what, own, longest),
+        compared(what, own, bucketed, target="at least 1.5"),
+        compared(what, in_bfloat16, stock),
+        compared(what, uncompiled, stock),
         {
-            "name": f"peak memory, MB: {mine.name} / {stock.name}",
-            "ratio": round(mine.peak_mb / stock.peak_mb, 3),
+            "name": f"peak memory, MB: {own.name} / {stock.name}",
+            "ratio": round(own.peak_mb / stock.peak_mb, 3),
             "peer": round(stock.peak_mb),
-            "ours": round(mine.peak_mb),
-        }
-    )
-    return rows
+            "ours": round(own.peak_mb),
+            "target": "at most 0.333",
+        },
+    ]

@@ -86,7 +86,8 @@ class RunResult:
     samples: tuple[str, ...] = ()
     # What only its kind of study has to show, by name: plain data, each drawn by a file of report/exhibits.
     exhibits: Mapping[str, Any] = field(default_factory=dict)
-    seconds: float = 0.0
+    seconds: float = 0.0  # of training
+    evaluation_seconds: float = 0.0  # of everything measured, on the way and at the end
     tokens_per_second: float = 0.0
     steps: int = 0
     reason: str | None = None

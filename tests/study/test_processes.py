@@ -121,7 +121,7 @@ def records(out: Path) -> dict[str, Any]:
     for path in sorted(out.glob("runs/*/*/result.json")):
         plain = json.loads(path.read_text("utf-8"))
         kept[str(path.relative_to(out))] = {
-            key: value for key, value in plain.items() if key not in ("seconds", "tokens_per_second")
+            key: value for key, value in plain.items() if not key.endswith(("seconds", "_per_second"))
         }
     return kept
 

@@ -83,6 +83,7 @@ CONTRACT = {
                     "metrics": {"test_loss": float, "test_perplexity": float, "dev_loss": float},
                     "seconds": NUMBER,
                     "tokens_per_second": NUMBER,
+                    "evaluation_seconds": NUMBER,
                 }
             ],
         }

@@ -84,6 +84,7 @@ def _arm(
             "metrics": dict(run.metrics),
             "seconds": run.seconds,
             "tokens_per_second": run.tokens_per_second,
+            "evaluation_seconds": run.evaluation_seconds,
             **({"reason": run.reason} if run.reason else {}),
         }
         for run in runs

@@ -132,11 +132,7 @@ def _run(declared: Study, path: Path, executor: Executor, listener: Listener) ->
     listener.stage("auditing")
     audits = _once(path / "audit.json", declared, lambda: _audit(declared, listener))
     missing = [cell for cell in cells if store.result(cell) is None]
-    how = (
-        f"{plan['workers']} processes × {plan['threads']} threads"
-        if "workers" in plan
-        else executor.__class__.__name__
-    )
+    how = executor.says(plan) if isinstance(executor, Local) else executor.__class__.__name__
     listener.planned(missing, len(cells) - len(missing), how)
     try:
         executor.run(store, missing, plan, listener)

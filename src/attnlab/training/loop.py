@@ -89,6 +89,7 @@ class Progress:
     step: int = 0
     tokens: int = 0
     seconds: float = 0.0
+    paused: float = 0.0  # seconds in which it was looked at and not trained
     first_loss: float = math.nan
     mean_loss: float = math.nan
     status: Status = "ok"
@@ -147,6 +148,7 @@ def train(run: Run[Any, Any], observer: Observer) -> Progress:
     run.model.train()
     if progress.step == 0 and run.look and 0 in run.look_at:
         run.look(0)
+        progress.paused += time.perf_counter() - started
         started = time.perf_counter()
     while progress.step < run.steps and not progress.over:
         factor = run.training.schedule.factor(progress.step, run.steps)
@@ -158,20 +160,19 @@ def train(run: Run[Any, Any], observer: Observer) -> Progress:
         progress.seconds = before + time.perf_counter() - started
         row: dict[str, Any] = {"step": progress.step, "loss": loss, "learning_rate": rates[0] * factor}
         row |= {"of": run.steps, "tokens": progress.tokens, "seconds": progress.seconds}
+        paused = time.perf_counter()
         if progress.step in evaluate_at and progress.status == "ok":
-            # Not training: its time is not counted as such.
-            paused = time.perf_counter()
             progress.evaluated(run.evaluate())
             row |= progress.last
             if run.training.keep == "best" and progress.status == "ok":
                 _choose(run, best, progress)
             run.model.train()
-            started += time.perf_counter() - paused
         looked_at = progress.step in run.look_at or (progress.stopped_early and run.look_at)
         if run.look and looked_at and progress.status == "ok":
-            paused = time.perf_counter()
             run.look(progress.step)
-            started += time.perf_counter() - paused
+        # Not training: its time is not counted as such.
+        away = time.perf_counter() - paused
+        started, progress.paused = started + away, progress.paused + away
         if (
             progress.step % log_every == 0
             or progress.step == 1

@@ -47,6 +47,16 @@ class Local:
         workers = self.workers or max(1, min(cores() // (threads or 1), cells))
         return {"executor": "local", "workers": workers, "threads": threads or max(1, cores() // workers)}
 
+    def says(self, plan: Mapping[str, Any]) -> str:
+        """What was chosen, and why."""
+        workers, threads = int(plan["workers"]), int(plan["threads"])
+        chosen = f"{workers} process{'es' * (workers > 1)} × {threads} thread{'s' * (threads > 1)}"
+        if self.workers is not None:
+            return f"{chosen}: so many processes were asked for"
+        if threads == 1:
+            return f"{chosen}: two runs side by side do more than one run on two cores, or than seeds stacked"
+        return f"{chosen}: there are more cores than runs"
+
     def run(self, store: Store, cells: Sequence[Cell], plan: Mapping[str, Any], listener: Listener) -> None:
         if cells:
             _Crew(store, cells, plan, self, listener).work()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import time
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -184,6 +185,7 @@ class LanguageModelBench(Bench):
     def _measured(
         self, arm: str, seed: int, model: DecoderModel, progress: Progress, camera: Camera
     ) -> RunResult:
+        started = time.perf_counter()
         pace = progress.tokens / progress.seconds if progress.seconds else 0.0
         common: dict[str, Any] = {
             "arm": arm,
@@ -195,7 +197,9 @@ class LanguageModelBench(Bench):
         maps, map_checks = camera.seen()
         common["exhibits"] = {"attention": maps} if maps else {}
         if progress.status == "diverged":
-            return RunResult(**common, status="diverged", reason=progress.reason)
+            return RunResult(
+                **common, evaluation_seconds=progress.paused, status="diverged", reason=progress.reason
+            )
         train_loss = mean_loss(model, self._split("train"), self._train_sample)
         items = {
             name: document_losses(model, split)
@@ -223,6 +227,7 @@ class LanguageModelBench(Bench):
             sentences=tuple(self._scored(model, text) for text in self.setup.measure.sentences),
             samples=self._samples(model, seed),
             reason=wrong.evidence if wrong else None,
+            evaluation_seconds=progress.paused + time.perf_counter() - started,  # after all that is measured
         )
 
     def _metrics_of(self, name: str, losses: Items) -> dict[str, float]:
