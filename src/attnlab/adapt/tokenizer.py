@@ -84,6 +84,22 @@ def _mismatches(tokenizer: Any, own: Any | None, config: Any, rows: int) -> Iter
             )
 
 
+def refuse_other_vocabulary(student: Any, teacher: Any) -> None:
+    """What a teacher holds probable of its tokens says nothing about another vocabulary's."""
+    own: Mapping[str, int] = student.get_vocab()
+    others: Mapping[str, int] = teacher.get_vocab()
+    if own == others:
+        return
+    moved = sorted(token for token in own.keys() | others.keys() if own.get(token) != others.get(token))
+    example = moved[len(moved) // 2]
+    raise RequestError(
+        f"a student learns from its teacher's logits only where both have one vocabulary: the student's has "
+        f"{len(own):,} tokens and the teacher's {len(others):,}, and {len(moved):,} have another id or none "
+        f"in one of them, such as {example!r}; let it learn from the teacher's texts instead "
+        '(lesson = "teachers-texts")'
+    )
+
+
 def vocabulary_digest(tokenizer: Any) -> str:
     """A fingerprint of every token and its id."""
     pairs = sorted(tokenizer.get_vocab().items(), key=lambda pair: (pair[1], pair[0]))

@@ -3,6 +3,7 @@
 from attnlab.decoding.check import cache_check
 from attnlab.decoding.hub import HubWriter, open_pretrained
 from attnlab.decoding.own import OwnWriter
+from attnlab.decoding.padded import padding_check, write_each
 from attnlab.decoding.recipe import Recipe
 from attnlab.decoding.step import Step, look_at
 from attnlab.decoding.strategies import (
@@ -46,5 +47,7 @@ __all__ = [
     "continuation",
     "look_at",
     "open_pretrained",
+    "padding_check",
     "write",
+    "write_each",
 ]

@@ -14,6 +14,10 @@ _KNOWN = {
     "prefix_perplexity": "prefix-only perplexity",
     "ordinary_perplexity": "ordinary perplexity",
     "bits_per_byte": "bits per byte",
+    "rouge_1": "ROUGE-1",
+    "rouge_2": "ROUGE-2",
+    "rouge_l": "ROUGE-L",
+    "rouge_lsum": "ROUGE-Lsum",
 }
 
 

@@ -34,7 +34,9 @@ def load_study(target: str | Path, settings: Iterable[str] = ()) -> Study:
     if path.suffix == ".py" or splits_into_file_and_name(str(target)):
         return _from_python(str(target), path, list(settings))
     plain, problems = _with_settings(read_plain(path), settings)
-    return study_from_plain(plain, source=str(target), base=path.parent, problems=problems)
+    # A built-in has no files beside it: what it names, or is given, lies where the user is.
+    base = Path.cwd() if str(target) in built_in_studies() else path.parent
+    return study_from_plain(plain, source=str(target), base=base, problems=problems)
 
 
 def find_study(target: str | Path) -> Path:

@@ -7,6 +7,7 @@ numpy and scipy only, for anyone with arrays. docs/verdicts.md tells how a verdi
 """
 
 from attnlab.verdict.floor import NoiseFloor, noise_floor
+from attnlab.verdict.interval import MeanInterval, mean_interval
 from attnlab.verdict.judging import judge, judge_many
 from attnlab.verdict.looks import Plan
 from attnlab.verdict.result import ACCURACY, LOSS, Metric, Verdict
@@ -15,6 +16,7 @@ from attnlab.verdict.table import judge_table
 __all__ = [
     "ACCURACY",
     "LOSS",
+    "MeanInterval",
     "Metric",
     "NoiseFloor",
     "Plan",
@@ -22,5 +24,6 @@ __all__ = [
     "judge",
     "judge_many",
     "judge_table",
+    "mean_interval",
     "noise_floor",
 ]

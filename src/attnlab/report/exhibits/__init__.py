@@ -12,10 +12,11 @@ from collections.abc import Callable
 from attnlab.report.exhibits.attention import attention
 from attnlab.report.exhibits.confusion import confusion
 from attnlab.report.exhibits.exhibit import Exhibit
+from attnlab.report.exhibits.summaries import summaries
 from attnlab.report.studied import Studied
 
 # In the order in which the report shows them.
-_EXHIBITS: tuple[Callable[[Studied], Exhibit | None], ...] = (confusion, attention)
+_EXHIBITS: tuple[Callable[[Studied], Exhibit | None], ...] = (summaries, confusion, attention)
 
 
 def exhibits(study: Studied) -> list[Exhibit]:
