@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,3 +39,24 @@ def _forget(path: Path) -> None:
 def write_json(path: Path, value: Any) -> None:
     """JSON for programs and people: indented, in the order given, no NaN (which JSON does not have)."""
     write_whole(path, json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+@contextlib.contextmanager
+def claimed(lock: Path) -> Iterator[bool]:
+    """Hold a file as a lock, so that no other process does the work it stands for; gives False where another
+    one holds it.
+
+    The operating system lets go of the lock when its process ends, however it ends.
+    """
+    try:
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        file = lock.open("w")
+    except OSError as error:
+        raise StoreError(f"{lock.parent}: cannot be written ({error.strerror})") from None
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            yield False
+            return
+        yield True

@@ -75,6 +75,10 @@ class CachedReading:
             use_cache=True,
             output_hidden_states=self.wants_vectors,
         )
+        return self.taken(output)
+
+    def taken(self, output: Any) -> Tensor:
+        """What is to be remembered of a pass; the logits (B, V) at its end."""
         self.cache = output.past_key_values
         if self.cache is None:
             raise TargetError(f"{type(self.module).__name__} keeps no cache that transformers gives out")

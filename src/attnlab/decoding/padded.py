@@ -16,12 +16,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnlab.decoding.hub import HubWriter
+from attnlab.decoding.hub import CachedReading, HubWriter
 from attnlab.decoding.recipe import Recipe
 from attnlab.decoding.strategies import Greedy, Plain
 from attnlab.decoding.strategy import Continuation, Task
 from attnlab.decoding.writer import Reading, room
-from attnlab.errors import RequestError, TargetError
+from attnlab.errors import RequestError
 from attnlab.record import Check
 
 _TOLERANCE = 1e-4  # of the largest logit: fp32 sums over another number of places differ by less
@@ -99,14 +99,14 @@ class _Padded(HubWriter):
         return _PaddedReading(self.module, self.lengths_B, self.beat, vectors)
 
 
-class _PaddedReading:
+class _PaddedReading(CachedReading):
     """A model of transformers by its own cache, told what of it is padding."""
 
     def __init__(self, module: Any, lengths_B: Tensor, beat: Callable[[], None], wants_vectors: bool) -> None:
-        self.module, self.beat, self.wants_vectors = module, beat, wants_vectors
+        super().__init__(module, wants_vectors)
+        self.beat = beat
         self.lengths_B = lengths_B.to(module.device)  # of what each text holds
         self.seen_BT: Tensor | None = None  # whether a place holds a text's own token
-        self.cache: Any = None
         self.takes = inspect.signature(module.forward).parameters.keys()
 
     def read(self, tokens_BT: Tensor) -> Tensor:
@@ -130,16 +130,10 @@ class _PaddedReading:
             output_hidden_states=self.wants_vectors,
             **{name: value for name, value in wanted.items() if name in self.takes},
         )
-        self.cache = output.past_key_values
-        if self.cache is None:
-            raise TargetError(f"{type(self.module).__name__} keeps no cache that transformers gives out")
-        if self.wants_vectors:
-            self.vectors_BTD: Tensor = output.hidden_states[-1]
-        logits_BV: Tensor = output.logits[:, -1]
-        return logits_BV
+        return self.taken(output)
 
     def keep(self, rows_B: Tensor) -> None:
+        super().keep(rows_B)
         rows_B = rows_B.to(self.module.device)
-        self.cache.reorder_cache(rows_B)
         assert self.seen_BT is not None
         self.seen_BT, self.lengths_B = self.seen_BT[rows_B], self.lengths_B[rows_B]

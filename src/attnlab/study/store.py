@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from attnlab.record import SCHEMA, RunResult
 from attnlab.spec import differences
 from attnlab.study.declaration import study_from_plain
 from attnlab.study.study import UNDECIDING, Study, slug
-from attnlab.wholefile import write_json
+from attnlab.wholefile import claimed, write_json
 
 
 @dataclass(frozen=True)
@@ -126,25 +125,9 @@ class Store:
     def write_results(self, results: Mapping[str, Any]) -> None:
         write_json(self.path / "results.json", results)
 
-    @contextlib.contextmanager
-    def claimed(self, cell: Cell) -> Iterator[bool]:
-        """Hold a cell, so that no other process works on it; gives False where another one does.
-
-        The operating system lets go of the lock when its process ends, however it ends.
-        """
-        folder = self.folder(cell)
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            lock = (folder / ".lock").open("w")
-        except OSError as error:
-            raise StoreError(f"{folder}: cannot be written ({error.strerror})") from None
-        with lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                yield False
-                return
-            yield True
+    def claimed(self, cell: Cell) -> contextlib.AbstractContextManager[bool]:
+        """Hold a cell, so that no other process works on it; gives False where another one does."""
+        return claimed(self.folder(cell) / ".lock")
 
     def _read(self, name: str) -> dict[str, Any]:
         path = self.path / name

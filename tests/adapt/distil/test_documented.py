@@ -19,7 +19,8 @@ from attnlab.study.kinds.distillation import Distillation
 from attnlab.training import Training
 
 PAGE = (Path(__file__).parents[3] / "docs" / "distilling.md").read_text(encoding="utf-8")
-ROWS = {m[1]: m[2] for m in re.finditer(r"^\| `([\w-]+)` \|(.*)\|$", PAGE.split("|---|")[1], re.MULTILINE)}
+LINES = re.finditer(r"^\| `([\w-]+)` \|(.*)\|$", PAGE, re.MULTILINE)
+ROWS = {line[1]: line[2] for line in LINES if line[1] != "lesson"}
 SECTIONS = PAGE.split("## The sections")[1].split("\n## ")[0]
 EXAMPLES = [tomllib.loads(text) for text in re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)]
 

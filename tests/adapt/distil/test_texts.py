@@ -15,6 +15,7 @@ from attnlab.adapt.distil.texts import Text, Texts, Writing
 from attnlab.corpus import Document
 from attnlab.decoding import HubWriter, Recipe, write
 from attnlab.training import Interrupted
+from attnlab.wholefile import claimed
 
 from .tiny_chat import chat_llama
 
@@ -134,8 +135,8 @@ def test_a_batch_that_another_has_is_waited_for(
 ) -> None:
     monkeypatch.setattr("attnlab.adapt.distil.texts._BUSY_WAIT", 0.01)
     texts = texts_in(tmp_path, writer)
-    tmp_path.mkdir(exist_ok=True)
-    with texts._claimed(0) as ours, texts._claimed(0) as theirs:
+    lock = tmp_path / "00000.lock"
+    with claimed(lock) as ours, claimed(lock) as theirs:
         assert ours
         assert not theirs
         with pytest.raises(Interrupted):

@@ -10,12 +10,10 @@ fixed beforehand, and one that is made again comes out the same.
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +24,7 @@ from attnlab.decoding.strategies import Greedy
 from attnlab.errors import StoreError
 from attnlab.spec import Positive, Spec, fingerprint
 from attnlab.training import Interrupted, Observer
-from attnlab.wholefile import write_json, write_whole
+from attnlab.wholefile import claimed, write_json, write_whole
 
 _BUSY_WAIT = 1.0  # seconds before batches that another process is at are looked at again
 _TOLD = 10  # how often the progress of a long piece of work is told
@@ -112,7 +110,7 @@ class Texts:
         while missing:
             for number in list(missing):
                 beat()
-                with self._claimed(number) as ours:
+                with claimed(self._file(number).with_suffix(".lock")) as ours:
                     if not ours:
                         continue
                     if self._read(number, batches[number]) is None:
@@ -171,19 +169,3 @@ class Texts:
         except (OSError, ValueError, TypeError):
             return None
         return rows if [row.name for row in rows] == [self.asked.names[place] for place in places] else None
-
-    @contextlib.contextmanager
-    def _claimed(self, number: int) -> Iterator[bool]:
-        """Hold a batch, so that no other process works on it; gives False where another one does. The
-        operating system lets go of it when its process ends."""
-        try:
-            lock = self._file(number).with_suffix(".lock").open("w")
-        except OSError as error:
-            raise StoreError(f"{self.folder}: cannot be written ({error.strerror})") from None
-        with lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                yield False
-                return
-            yield True

@@ -12,6 +12,7 @@ from attnlab.adapt.distil.lessons import Lesson, References
 from attnlab.adapt.distil.models import Student, Teacher
 from attnlab.adapt.distil.objectives import Precision
 from attnlab.adapt.distil.prompt import Prompt
+from attnlab.adapt.distil.take import Take
 from attnlab.adapt.distil.texts import Writing
 from attnlab.corpus import Corpus, Table
 from attnlab.evaluation.rouge import MEASURES
@@ -19,14 +20,6 @@ from attnlab.spec import Count, Positive, Spec
 from attnlab.study.kind import Bench, Held, Setup
 from attnlab.training import AdamW, Cosine, Optimizer, Schedule, Training
 from attnlab.verdict import Metric
-
-
-class Take(Spec):
-    """How many documents of each split are used, spread evenly over it; all unless given."""
-
-    train: Positive | None = None
-    dev: Positive | None = 100
-    test: Positive | None = None
 
 
 class Learning(Training):

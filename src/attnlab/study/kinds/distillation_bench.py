@@ -18,11 +18,10 @@ from attnlab.adapt.distil.prompt import Asked, answer, ask, source_of
 from attnlab.adapt.distil.texts import Text, Texts
 from attnlab.adapt.pretrained import Loaded
 from attnlab.adapt.tokenizer import refuse_other_vocabulary
-from attnlab.corpus import Document, Splits
+from attnlab.corpus import Document
 from attnlab.corpus.overlap import overlaps
 from attnlab.corpus.split import spread
 from attnlab.decoding import HubWriter, cache_check, padding_check
-from attnlab.errors import CorpusError
 from attnlab.evaluation.rouge import refuse_without_rouge, words
 from attnlab.evaluation.summaries import ALL, Written, measure, opening
 from attnlab.model.count import count_parameters, derive
@@ -53,8 +52,7 @@ class DistillationBench(Bench):
         if setup.lesson.on_logits:
             refuse_other_vocabulary(self.tokenizer, setup.teacher.tokenizer(base))
         whole = setup.corpus.load(base)
-        self.provenance = whole.provenance
-        self.splits = _taken(whole, setup.take)
+        self.provenance, self.splits = whole.provenance, setup.take.of(whole)
 
     @property
     def _own(self) -> Teacher:
@@ -272,22 +270,6 @@ class _Seldom:
             return False
         self._saved = time.monotonic()
         return True
-
-
-def _taken(whole: Splits, take: Any) -> dict[str, tuple[Document, ...]]:
-    """Train, dev and test, with as many documents of each as are wanted, spread evenly."""
-    found = {}
-    for name in ("train", "dev", "test"):
-        documents: tuple[Document, ...] = getattr(whole, name)
-        wanted = getattr(take, name) or len(documents)
-        found[name] = tuple(documents[place] for place in spread(len(documents), min(wanted, len(documents))))
-        without = next((d.name for d in found[name] if not any(r.strip() for r in d.references)), None)
-        if without is not None:
-            raise CorpusError(
-                f"{without}: there is no text to learn from or to score by; say which columns hold what "
-                "people wrote under corpus.references"
-            )
-    return found
 
 
 def _as_written(documents: Sequence[Document], texts: Sequence[str]) -> list[Written]:
