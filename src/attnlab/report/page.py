@@ -79,6 +79,7 @@ class Section:
     headline: str
     noise: str
     warning: str
+    overlap: str
     said: Sequence[words.Said]
     facts: Sequence[tuple[str, str]]
     effects: Picture | None
@@ -111,6 +112,7 @@ def _section(study: Studied, prefix: str) -> Section:
         "equal": equal.equal_table(study),
         "splits": facts.splits_table(study),
         "floors": facts.floors_table(study),
+        "against": facts.against_table(study),
     }
     return Section(
         prefix=prefix,
@@ -118,6 +120,7 @@ def _section(study: Studied, prefix: str) -> Section:
         headline=words.headline(study),
         noise=words.noise(study),
         warning=words.warning(study),
+        overlap=words.overlap(study),
         said=words.sentences(study),
         facts=words.facts(study),
         effects=effects_picture(study),

@@ -16,7 +16,7 @@ from attnlab.report.reading import read
 from attnlab.report.studied import Studied
 from attnlab.report.tables.arms import arms_table
 from attnlab.report.tables.terminal import drawn
-from attnlab.report.words import headline, noise, sentences, warning
+from attnlab.report.words import headline, noise, overlap, sentences, warning
 
 Format = Literal["terminal", "markdown", "latex"]
 
@@ -44,6 +44,7 @@ def _terminal(study: Studied) -> str:
         (noise(study), "dim"),
         (headline(study), ""),
         (warning(study), "yellow"),
+        (overlap(study), "yellow"),
     )
     for said, style in head:
         if said:

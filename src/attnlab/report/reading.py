@@ -49,6 +49,7 @@ def read(directory: Path) -> Studied:
         floors={k: v for k, v in (study.get("floors") or {}).items() if isinstance(v, Mapping)},
         command=str(study.get("command") or ""),
         noise_floor=dict(results.get("noise_floor") or {}),
+        floor_verdicts=tuple(results.get("floor_verdicts") or ()),
     )
 
 

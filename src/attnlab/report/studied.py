@@ -149,6 +149,7 @@ class Studied:
     floors: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     command: str = ""
     noise_floor: Mapping[str, Any] = field(default_factory=dict)  # the baseline against itself, as judged
+    floor_verdicts: Sequence[Mapping[str, Any]] = ()  # every arm against every floor
 
     @property
     def runs(self) -> list[Run]:

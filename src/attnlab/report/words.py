@@ -154,6 +154,32 @@ def warning(study: Studied) -> str:
     )
 
 
+def overlap(study: Studied) -> str:
+    """What puts every figure in another light: that many of the held-out texts were trained on."""
+    split = study.metric.key.partition("_")[0]
+    told = study.corpus.get("overlap")
+    shares = told.get(split) if isinstance(told, dict) else None
+    if not shares or shares["exact"] < _MUCH:
+        return ""
+    unseen = study.metric.key.replace(split, f"{split}-unseen", 1)
+    reached = [
+        f"{quoted(arm.name)} {numbers.plain(v.mean)}" for arm in study.arms if (v := arm.values(unseen))
+    ]
+    said = (
+        f"{numbers.share(shares['exact'])} of the {split} texts stand in train word for word, and can be "
+        "answered from memory."
+    )
+    if not reached:
+        return said
+    reached += [
+        f"{name} {numbers.plain(known[unseen])}" for name, known in study.floors.items() if unseen in known
+    ]
+    return f"{said} {label(unseen).capitalize()}, on the others alone: {numbers.listed(reached)}."
+
+
+_MUCH = 0.05  # of the held-out texts
+
+
 def facts(study: Studied) -> list[tuple[str, str]]:
     """The line of facts under the verdict."""
     runs, total = study.done, len(study.runs)

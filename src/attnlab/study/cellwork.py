@@ -68,6 +68,12 @@ class Watcher:
     def note(self, text: str) -> None:
         self.tell("note", {"text": text})
 
+    def aside(self, name: str) -> Watcher:
+        """A watcher of a training that comes before: with a curve of its own, and told of all the same."""
+        return Watcher(
+            Curve(self.curve.path.with_name(f"{name}.jsonl")), self.tell, self.wish, self.save_seconds
+        )
+
     def should_save(self) -> bool:
         now = time.monotonic()
         due = now - self._saved >= self.save_seconds

@@ -11,9 +11,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
-from attnlab.record import Check, RunResult
+from attnlab.record import Check, Items, RunResult
 from attnlab.spec import Spec
 from attnlab.training import Observer
 from attnlab.verdict import Metric
@@ -30,6 +30,14 @@ class Held:
     weight: str | None = None  # the measure that says how much an item counts; without one, all alike
     # Why an arm whose weights are not the baseline's cannot be compared with it; nothing where it can.
     unlike: str = ""
+
+
+class CellObserver(Observer, Protocol):
+    """Who wants to know how the run of a cell is going, also where it is trained more than once."""
+
+    def aside(self, name: str) -> Observer:
+        """For a training that comes before the one the study is about: its curve is kept apart, as
+        `<name>.jsonl`."""
 
 
 class Setup(Spec, ABC):
@@ -70,6 +78,10 @@ class Bench(ABC):
     def floors(self) -> Mapping[str, Mapping[str, float]]:
         """What simple methods reach on the same items; plain."""
 
+    def floor_items(self) -> Mapping[str, Mapping[str, Items]]:
+        """By floor and split what it measured of every item, where it can be paired with the arms."""
+        return {}
+
     @abstractmethod
     def parameters(self) -> tuple[int, list[dict[str, Any]]]:
         """How many there are, and the derivation, row by row."""
@@ -79,5 +91,5 @@ class Bench(ABC):
         """Whether the arm, before any training, is what it claims to be."""
 
     @abstractmethod
-    def run(self, arm: str, seed: int, folder: Path, observer: Observer) -> RunResult:
+    def run(self, arm: str, seed: int, folder: Path, observer: CellObserver) -> RunResult:
         """Train and measure one seed, going on from the checkpoint in `folder` where there is one."""

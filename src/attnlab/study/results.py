@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,11 @@ from attnlab.study.study import Study
 from attnlab.verdict import NoiseFloor, Verdict, judge_many, noise_floor
 
 Audits = Mapping[str, Mapping[str, Any]]  # per arm: parameters, parameter_rows, checks
+FloorItems = Mapping[str, Mapping[str, Items]]  # per floor and split
 _WORST_FIRST = ("fail", "error", "skip", "pass")
 
 
-def assemble(store: Store, study: Study, audits: Audits) -> dict[str, Any]:
+def assemble(store: Store, study: Study, audits: Audits, floors: FloorItems | None = None) -> dict[str, Any]:
     """The content of `results.json`, from what is in the store now; cells still missing are left out."""
     runs = {
         arm.name: [r for seed in range(study.seeds) if (r := store.result(Cell(arm.name, seed))) is not None]
@@ -26,6 +28,7 @@ def assemble(store: Store, study: Study, audits: Audits) -> dict[str, Any]:
     }
     findings = {name: finding for name in runs if (finding := _finding(audits.get(name, {}), runs[name]))}
     verdicts = judged(study, runs, findings)
+    against_floors = judged_against_floors(study, runs, findings, floors or {})
     floor = baseline_noise(study, runs[study.baseline.name])
     return {
         "schema": SCHEMA,
@@ -42,6 +45,7 @@ def assemble(store: Store, study: Study, audits: Audits) -> dict[str, Any]:
             _arm(store, study, arm.name, runs[arm.name], audits.get(arm.name, {})) for arm in study.arms
         ],
         "verdicts": [{**verdict.plain(), "sentence": str(verdict)} for verdict in verdicts],
+        **({"floor_verdicts": [verdict.plain() for verdict in against_floors]} if against_floors else {}),
         **({"noise_floor": floor.plain()} if floor else {}),
     }
 
@@ -157,7 +161,49 @@ def judged(
         findings=reasons,
         baseline_name=baseline,
     )
-    return list(verdicts.values())
+    return [_doubted(verdict, runs) for verdict in verdicts.values()]
+
+
+def _doubted(verdict: Verdict, runs: Mapping[str, Sequence[RunResult]]) -> Verdict:
+    """Two arms are not called equivalent where a check failed in a run of either: classifiers that give one
+    answer agree with each other, and neither has learned anything."""
+    failed = {
+        name: [run.seed for run in runs[name] if any(check.status == "fail" for check in run.checks)]
+        for name in (verdict.baseline, verdict.arm)
+    }
+    told = [f"{name}, seeds {', '.join(map(str, seeds))}" for name, seeds in failed.items() if seeds]
+    if verdict.verdict != "equivalent" or not told:
+        return verdict
+    reason = f"{verdict.reason}; but a check failed in runs of it ({'; '.join(told)})"
+    return replace(verdict, verdict="undecided", reason=reason)
+
+
+def judged_against_floors(
+    study: Study,
+    runs: Mapping[str, Sequence[RunResult]],
+    findings: Mapping[str, str],
+    floors: FloorItems,
+) -> list[Verdict]:
+    """Every arm against every floor on the same items. A floor has no seeds: it is what it is for each of an
+    arm's."""
+    held, found = study.judged_by, list[Verdict]()
+    seeds = sorted(set.intersection(*({run.seed for run in arm_runs} for arm_runs in runs.values())))
+    for floor, by_split in floors.items():
+        items = by_split.get(held.split)
+        if items is None or held.measure not in items.values or not seeds:
+            continue
+        arms = {name: _values(arm_runs, seeds, items.names, held) for name, arm_runs in runs.items()}
+        verdicts = judge_many(
+            np.tile(np.asarray(items[held.measure], dtype=np.float64), (len(seeds), 1)),
+            arms,
+            margin=study.margin,
+            weights=_weights(items, held),
+            metric=held.metric,
+            findings=findings,
+            baseline_name=floor,
+        )
+        found += verdicts.values()
+    return found
 
 
 def baseline_noise(study: Study, runs: Sequence[RunResult]) -> NoiseFloor | None:

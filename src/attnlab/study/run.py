@@ -7,12 +7,12 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from attnlab.errors import AttnlabError, RequestError, TargetError, unknown
-from attnlab.record import Check
+from attnlab.record import Check, Items
 from attnlab.spec import fingerprint
 from attnlab.study.declaration import built_in_studies, load_study
 from attnlab.study.environment import environment
@@ -129,6 +129,7 @@ def _run(declared: Study, path: Path, executor: Executor, listener: Listener) ->
     _refuse_if_never_judged(declared, bench)
     header |= {"corpus": bench.facts(), "floors": _once(path / "floors.json", declared, bench.floors)}
     store.write_header(declared, header)
+    floor_items = _once(path / "floor-items.json", declared, lambda: _plain_items(bench))
     listener.stage("auditing")
     audits = _once(path / "audit.json", declared, lambda: _audit(declared, listener))
     missing = [cell for cell in cells if store.result(cell) is None]
@@ -137,7 +138,7 @@ def _run(declared: Study, path: Path, executor: Executor, listener: Listener) ->
     try:
         executor.run(store, missing, plan, listener)
     finally:
-        results = assemble(store, declared, audits)
+        results = assemble(store, declared, audits, _items_of(floor_items))
         store.write_results(results)
     return Results(path, results)
 
@@ -175,6 +176,20 @@ def _examined(bench: Bench) -> tuple[int | None, list[dict[str, Any]], tuple[Che
         if isinstance(error, AttnlabError) and not isinstance(error, TargetError):
             raise
         return total, rows, (Check("callable", "error", describe(error)),)
+
+
+def _plain_items(bench: Bench) -> dict[str, Any]:
+    return {
+        floor: {split: asdict(items) for split, items in by_split.items()}
+        for floor, by_split in bench.floor_items().items()
+    }
+
+
+def _items_of(plain: Mapping[str, Any]) -> dict[str, dict[str, Items]]:
+    return {
+        floor: {split: Items.from_plain(items) for split, items in by_split.items()}
+        for floor, by_split in plain.items()
+    }
 
 
 def _once(path: Path, study: Study, make: Callable[[], Any]) -> Any:

@@ -9,7 +9,7 @@ Shapes: N tokens of a flat stream, B examples of a batch, S examples of a split,
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -55,6 +55,21 @@ class Examples:
         """S."""
         return np.diff(self.starts)
 
+    def sample(self, most: int) -> Examples:
+        """So many of the examples, drawn once and for all; all where there are no more."""
+        if self.n_sequences <= most:
+            return self
+        chosen = np.sort(np.random.default_rng([0, self.n_sequences]).permutation(self.n_sequences)[:most])
+        pieces = [self.ids[self.starts[i] : self.starts[i + 1]] for i in chosen]
+        return replace(
+            self,
+            ids=np.concatenate(pieces),
+            starts=np.concatenate([[0], np.cumsum([len(piece) for piece in pieces])]),
+            labels=self.labels[chosen],
+            document=self.document[chosen],
+            texts=tuple(self.texts[i] for i in chosen),
+        )
+
     @property
     def unknown_rate(self) -> float:
         """The share of all tokens (start and stop aside) that the vocabulary does not know."""
@@ -95,7 +110,7 @@ def examples_of(
             )
         for unit in document.units:
             whole = [vocabulary.encode(text) for text in (unit, document.pair) if text is not None]
-            kept = shortened(whole, context - _marks(len(whole), reading), reading.shorten)
+            kept = shortened(whole, context - marks_of(len(whole), reading), reading.shorten)
             sequences.append(_joined(kept, vocabulary, reading))
             labels.append(places.get(document.label or "", -1))
             owners.append(owner)
@@ -128,7 +143,7 @@ def shortened(texts: list[list[int]], room: int, which: str) -> list[list[int]]:
     return [texts[0][:first], texts[1][: room - first]]
 
 
-def _marks(texts: int, reading: Reading) -> int:
+def marks_of(texts: int, reading: Reading) -> int:
     """How many places start, separator and stops take."""
     return reading.start + (texts - 1) + reading.stop
 

@@ -12,11 +12,21 @@ from collections.abc import Callable
 from attnlab.report.exhibits.attention import attention
 from attnlab.report.exhibits.confusion import confusion
 from attnlab.report.exhibits.exhibit import Exhibit
+from attnlab.report.exhibits.pretraining import pretraining
+from attnlab.report.exhibits.speakers import speakers
 from attnlab.report.exhibits.summaries import summaries
+from attnlab.report.exhibits.worst import worst
 from attnlab.report.studied import Studied
 
 # In the order in which the report shows them.
-_EXHIBITS: tuple[Callable[[Studied], Exhibit | None], ...] = (summaries, confusion, attention)
+_EXHIBITS: tuple[Callable[[Studied], Exhibit | None], ...] = (
+    summaries,
+    confusion,
+    pretraining,
+    speakers,
+    worst,
+    attention,
+)
 
 
 def exhibits(study: Studied) -> list[Exhibit]:

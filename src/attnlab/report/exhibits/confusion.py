@@ -79,26 +79,39 @@ def _answered(arm: Arm, split: str) -> Answered | None:
 
 def _accuracies(study: Studied, found: list[Answered], split: str) -> Table | None:
     """An arm a row: its accuracy over the seeds, and what so many items leave open; the floors below."""
-    before = f"{split}_accuracy_untrained"
+    before, unseen = f"{split}_accuracy_untrained", f"{split}-unseen_accuracy"
     columns = [
         Column("arm", number=False),
         Column("accuracy"),
         Column("95 % interval on these items"),
         Column("right"),
         *([Column("before training"), Column("its interval")] if study.has(before) else []),
+        *([Column("on texts not in train")] if study.has(unseen) else []),
     ]
     items = found[0].items
-    rows: list[Row | None] = [_arm_row(study, one, before) for one in found]
-    rows += [_floor_row(name, facts, items, len(columns)) for name, facts in study.floors.items()]
+    rows: list[Row | None] = [_arm_row(study, one, before, unseen) for one in found]
+    known = unseen if study.has(unseen) else ""
+    rows += [_floor_row(name, facts, items, len(columns), known) for name, facts in study.floors.items()]
     note = (
         f"Accuracy: mean {numbers.PLUS_MINUS} standard deviation over the seeds. The interval is Wilson's: "
         f"what {numbers.count(items)} items leave open about all items of this kind, for the mean over the "
         "seeds. Whether two arms differ is the verdict's to say: it pairs them item by item."
     )
+    documents = _documents(study, split)
+    if documents and documents < items:
+        note += (
+            f" These items are of {numbers.times(documents, 'document')}, and items of one document are "
+            "alike: of new documents the interval is too narrow. The verdict pairs documents."
+        )
     return table("accuracies", "Accuracy, and how sure it is", columns, rows, note)
 
 
-def _arm_row(study: Studied, one: Answered, before: str) -> Row:
+def _documents(study: Studied, split: str) -> int:
+    kept = next((run.items[split] for run in study.runs if split in run.items), None)
+    return len(kept.names) if kept else 0
+
+
+def _arm_row(study: Studied, one: Answered, before: str, unseen: str) -> Row:
     reached = numbers.spread((one.right_S / one.items).tolist())
     right = float(one.right_S.mean())
     row = [
@@ -111,15 +124,20 @@ def _arm_row(study: Studied, one: Answered, before: str) -> Row:
         untrained = one.arm.values(before)
         row.append(Cell(numbers.with_error(untrained)))
         row.append(Cell(_interval(untrained.mean, one.items) if untrained else numbers.NOTHING))
+    if study.has(unseen):
+        row.append(Cell(numbers.with_error(one.arm.values(unseen))))
     return Row(tuple(row), kind_of(study, one.arm))
 
 
-def _floor_row(name: str, facts: Mapping[str, Any], items: int, width: int) -> Row | None:
+def _floor_row(name: str, facts: Mapping[str, Any], items: int, width: int, unseen: str) -> Row | None:
     share = facts.get("accuracy")
     if not isinstance(share, int | float):
         return None
     figures = [numbers.plain(share), _interval(share, items), f"{round(share * items)} of {items:,}"]
-    return Row((Cell(name, note="floor"), *cells(*figures, *[""] * (width - 4))), "floor")
+    rest = [""] * (width - 4)
+    if unseen and isinstance(facts.get(unseen), int | float):
+        rest[-1] = numbers.plain(facts[unseen])
+    return Row((Cell(name, note="floor"), *cells(*figures, *rest)), "floor")
 
 
 def _interval(share: float, items: int) -> str:

@@ -34,6 +34,12 @@ def curve_pictures(study: Studied) -> list[Picture]:
             "The dev split in evaluation mode, by the same function for every arm.",
             80,
         ),
+        (
+            "dev_accuracy",
+            "Held-out accuracy",
+            "The dev split in evaluation mode, by the same function for every arm.",
+            80,
+        ),
         ("loss", "Training loss", "The batches trained on, as the optimiser saw them.", 50),
     ]
     found = [_curves(study, quantity, title, what, most) for quantity, title, what, most in wanted]

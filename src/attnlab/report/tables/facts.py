@@ -7,7 +7,7 @@ from typing import Any
 
 from attnlab.report import numbers
 from attnlab.report.studied import Arm, Studied
-from attnlab.report.tables.table import Cell, Column, Row, Table, cells, table
+from attnlab.report.tables.table import Cell, Column, Row, Table, badge, cells, table
 
 _SPLITS = ("train", "dev", "test")
 _SHARES = ("exact", "near", "unknown_rate")
@@ -97,6 +97,33 @@ def floors_table(study: Studied) -> Table | None:
         for name, facts in study.floors.items()
     ]
     return table("floors-table", "Floors on the test split", columns, rows)
+
+
+def against_table(study: Studied) -> Table | None:
+    """Every arm against every floor, paired on the items that both answered."""
+    columns = [
+        Column("floor", number=False),
+        Column("arm", number=False),
+        Column("verdict", number=False),
+        Column(f"difference in {study.metric.title}"),
+    ]
+    rows = [
+        Row(
+            (
+                Cell(str(one["baseline"])),
+                Cell(str(one["arm"])),
+                badge(str(one["verdict"])),
+                Cell(
+                    numbers.NOTHING
+                    if one["verdict"] == "invalid"
+                    else numbers.interval(one.get("effect"), one.get("ci") or (None, None))
+                ),
+            )
+        )
+        for one in study.floor_verdicts
+    ]
+    note = "The arm less the floor, paired item by item; a floor is the same for every seed."
+    return table("against-floors", "The arms against the floors", columns, rows, note, grouped=True)
 
 
 def parameter_tables(study: Studied) -> list[Table]:

@@ -1,9 +1,10 @@
 """Kinds of study, a file each."""
 
 from attnlab.study.kind import Setup
+from attnlab.study.kinds.classifier import Classifier
 from attnlab.study.kinds.distillation import Distillation
 from attnlab.study.kinds.language_model import LanguageModel
 
-KINDS: dict[str, type[Setup]] = {kind.kind: kind for kind in (LanguageModel, Distillation)}
+KINDS: dict[str, type[Setup]] = {kind.kind: kind for kind in (LanguageModel, Classifier, Distillation)}
 
-__all__ = ["KINDS", "Distillation", "LanguageModel"]
+__all__ = ["KINDS", "Classifier", "Distillation", "LanguageModel"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import time
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -18,24 +17,33 @@ from attnlab.audit.models.causality import causality
 from attnlab.corpus import Corpus, Sotu
 from attnlab.decoding import OwnWriter, Recipe, write
 from attnlab.evaluation.floors import floors
-from attnlab.evaluation.losses import document_losses, mean_loss, perplexity, sample_of, token_losses
-from attnlab.evaluation.maps.camera import Camera, steps_of
+from attnlab.evaluation.losses import (
+    by_document,
+    mean_loss,
+    perplexity,
+    sample_of,
+    sequence_losses,
+    token_losses,
+)
+from attnlab.evaluation.maps.camera import Camera
 from attnlab.evaluation.maps.probes import Probe, probes_of, repeats
 from attnlab.evaluation.maps.said_twice import said_twice
 from attnlab.evaluation.prefix import prefix_score
+from attnlab.evaluation.worst import worst_read
 from attnlab.model import Decoder, DecoderModel
 from attnlab.model.count import count_parameters, derive
 from attnlab.record import Check, Items, RunResult
-from attnlab.spec import Count, Positive, Spec
+from attnlab.spec import Count, Positive
 from attnlab.study.kind import Bench, Held, Setup
+from attnlab.study.trained_cell import Ended, Looking, train_cell
 from attnlab.tokens import Blocks, Encoded, Framing, Prepared, Sentences, Tokenizer, Words, prepare
 from attnlab.tokens.batches import Batch, Batches
-from attnlab.training import Checkpoint, NextToken, Observer, Progress, Run, Training, train
+from attnlab.training import NextToken, Observer, Run, Training
 from attnlab.training.device import present
 from attnlab.verdict import Metric
 
 
-class Measure(Spec):
+class Measure(Looking):
     """What is measured beside the losses of the splits."""
 
     sentences: tuple[str, ...] = (
@@ -51,13 +59,8 @@ class Measure(Spec):
     prefix_tokens: Count = 2_000  # predictions that are also made from the prefix alone
     lengths: tuple[Positive, ...] = ()  # the test split is also read in blocks of these many tokens
     length_tokens: Positive = 20_000  # of the test split, at every length
-    probes: tuple[str, ...] = (  # texts on which attention maps are taken
-        "The state of our Union is strong.",
-        "The Congress will do its duty, and the people of the United States will do theirs.",
-    )
     repeats: Count = 8  # sequences of random tokens said twice, on which they are taken too
-    maps: Count = 2  # how often, evenly over the run: before the first step, after the last; 0: never
-    maps_at: tuple[Count, ...] = ()  # further steps at which they are
+    worst: Count = 10  # texts of every held-out split that are shown because their loss is highest
 
 
 class LanguageModel(Setup):
@@ -83,7 +86,7 @@ class LanguageModel(Setup):
 
     @classmethod
     def metric(cls, name: str) -> Held | None:
-        found = re.fullmatch(r"(?!train)(\w+?)_(loss|bits_per_byte)", name)
+        found = re.fullmatch(r"(?!train)([\w-]+?)_(loss|bits_per_byte)", name)
         if found is None:
             return None
         split, measure = found.groups()
@@ -161,10 +164,8 @@ class LanguageModelBench(Bench):
         training = self.setup.training
         batches = Batches(self._split("train"), training.batch, seed)
         steps = training.resolve_steps(batches.per_epoch, self._split("train").n_targets)
-        checkpoint = folder / "checkpoint.safetensors"
-        measure = self.setup.measure
-        camera = Camera(model, self._probes, folder, said_twice)
-        progress = train(
+        ended = train_cell(
+            arm,
             Run(
                 model=model,
                 objective=NextToken(training.head_dtype),
@@ -173,61 +174,37 @@ class LanguageModelBench(Bench):
                 steps=steps,
                 seed=seed,
                 evaluate=lambda: self._curve_point(model),
-                checkpoint=checkpoint,
-                look=camera.take,
-                look_at=camera.at(steps_of(steps, measure.maps, measure.maps_at)),
+                checkpoint=folder / "checkpoint.safetensors",
             ),
+            self.setup.measure,
+            Camera(model, self._probes, folder, said_twice),
             observer,
         )
-        Checkpoint.of(model, None, {"seed": seed, "progress": vars(progress)}).write(checkpoint)
-        return self._measured(arm, seed, model, progress, camera)
+        return ended.result() if ended.diverged else self._measured(model, ended)
 
-    def _measured(
-        self, arm: str, seed: int, model: DecoderModel, progress: Progress, camera: Camera
-    ) -> RunResult:
-        started = time.perf_counter()
-        pace = progress.tokens / progress.seconds if progress.seconds else 0.0
-        common: dict[str, Any] = {
-            "arm": arm,
-            "seed": seed,
-            "seconds": progress.seconds,
-            "tokens_per_second": pace,
-            "steps": progress.step,
-        }
-        maps, map_checks = camera.seen()
-        common["exhibits"] = {"attention": maps} if maps else {}
-        if progress.status == "diverged":
-            return RunResult(
-                **common, evaluation_seconds=progress.paused, status="diverged", reason=progress.reason
-            )
+    def _measured(self, model: DecoderModel, ended: Ended) -> RunResult:
         train_loss = mean_loss(model, self._split("train"), self._train_sample)
-        items = {
-            name: document_losses(model, split)
-            for name, split in self.prepared.splits.items()
-            if name != "train"
-        }
         metrics = {"train_loss": train_loss, "train_perplexity": perplexity(train_loss)}
-        metrics |= progress.chosen
-        for name, losses in items.items():
-            metrics |= self._metrics_of(name, losses)
+        items, worst = {}, {}
+        for name, split in self.prepared.splits.items():
+            if name != "train":
+                sums = sequence_losses(model, split)
+                items[name] = by_document(split, sums)
+                metrics |= self._metrics_of(name, items[name])
+                worst[name] = worst_read(split, sums, self.vocabulary, self.setup.measure.worst)
         metrics |= self._by_length(model)
         prefix = prefix_score(model, self._split("test"), self._prefix_sample)
         metrics |= {
             "ordinary_perplexity": perplexity(prefix.ordinary_loss),
             "prefix_perplexity": perplexity(prefix.prefix_loss),
         }
-        checks = (prefix.check, *map_checks)
-        wrong = next((check for check in checks if check.status == "fail"), None)
-        return RunResult(
-            **common,
-            status="invalid" if wrong else "ok",
-            metrics=metrics,
-            items=items,
-            checks=checks,
+        return ended.result(
+            metrics,
+            items,
+            checks=(prefix.check,),
+            exhibits={"worst": worst} if self.setup.measure.worst else {},
             sentences=tuple(self._scored(model, text) for text in self.setup.measure.sentences),
-            samples=self._samples(model, seed),
-            reason=wrong.evidence if wrong else None,
-            evaluation_seconds=progress.paused + time.perf_counter() - started,  # after all that is measured
+            samples=self._samples(model, ended.seed),
         )
 
     def _metrics_of(self, name: str, losses: Items) -> dict[str, float]:
