@@ -102,3 +102,42 @@ def test_a_loss_alone_is_audited():
     assert failing(shifted) == failing(given_targets) == set()
     assert "label-shift" in failing(not_shifted)
     assert "label-shift" in failing(shifted_again)
+
+
+class LastPositionOnly(TinyLM):
+    """As nanoGPT: without targets there are logits for the last position only, and -1 is not counted."""
+
+    def forward(self, idx, targets=None):
+        logits = super().forward(idx).logits
+        if targets is None:
+            return logits[:, [-1]], None
+        return logits, F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=-1)
+
+
+def test_a_model_that_has_to_be_asked_with_targets():
+    assert failing(LastPositionOnly()) == set()
+    assert "causality" in failing(LastPositionOnly("no mask"))
+
+
+def test_a_loss_that_counts_its_padding_however_it_is_marked():
+    def counts(logits, targets):
+        kept = targets.clamp_min(0)  # -1 becomes token 0
+        if (targets < -1).any():
+            raise IndexError("no such label")
+        return F.cross_entropy(logits.flatten(0, 1), kept.flatten())
+
+    assert "padding-loss" in failing(counts)
+
+
+class Remembers(TinyLM):
+    """Every call sees what the one before it was about."""
+
+    def forward(self, tokens):
+        logits = super().forward(tokens).logits
+        before, self.memory = getattr(self, "memory", 0.0), logits.detach().mean((0, 1))
+        return logits + 0.1 * before
+
+
+def test_state_between_calls_is_no_leak_of_the_future():
+    assert "determinism" in failing(Remembers())
+    assert "causality" not in failing(Remembers())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from typing import Any
 
@@ -41,7 +42,13 @@ def audit_object(thing: Any, name: str, against: Any = None) -> Audit:
     if not callable(thing):
         raise TargetError(f"{name} is a {type(thing).__name__}: a function, a part or a module is audited")
     if isinstance(thing, nn.Module) and models.looks_like_a_model(thing):
-        return Audit(name, models.checks_of(models.model_from(thing, name)))
+        try:
+            return Audit(name, models.checks_of(models.model_from(thing, name)))
+        except TargetError as reason:
+            # An embedding may hold relative positions rather than words: then vectors go in, not tokens.
+            with contextlib.suppress(TargetError):
+                return _audit_operator(operators.operator_from(thing, name), against)
+            raise reason
     if models.is_a_loss(thing):
         loss = models.loss_from(thing, name)
         return Audit(name, tuple(rule(loss) for rule in models.LOSS_RULES))

@@ -137,9 +137,11 @@ def _confirmed(
         before = model(tokens_T.repeat(rows, 1), training=training)[0]
         after = model(other_T.repeat(rows, 1), training=training)[0]
         again = model(tokens_T.repeat(rows, 1), training=training)[0]
+        once_more = model(tokens_T.repeat(rows, 1), training=training)[0]  # after itself
         moved = _moved(model, before[: cut + 1], after[: cut + 1])
-        if moved is None or _moved(model, before[: cut + 1], again[: cut + 1]) is not None:
-            return None  # noise, which the check of determinism tells
+        same = (_moved(model, before[: cut + 1], x[: cut + 1]) is None for x in (again, once_more))
+        if moved is None or not all(same):
+            return None  # noise or state, which the check of determinism tells
         position, by, relative = moved
         token = None
         for candidate in range(cut + 1, min(len(tokens_T), cut + 9)):

@@ -8,9 +8,10 @@ Shapes: B batch, T time, V vocabulary.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -20,6 +21,7 @@ from attnlab.audit.models.subject import Model
 from attnlab.audit.rule import NotJudged, Seen, fine, found, rule, skipped
 
 IGNORED = -100  # the label that torch's cross-entropy leaves out by default
+_ALSO_IGNORED = -1  # what nanoGPT and its descendants have in its place
 _SURE = 30.0  # the oracle's logit: exp(-30) of doubt
 _VOCABULARY = 16
 
@@ -34,6 +36,7 @@ class Loss:
     shifted: bool = False
     vocabulary: int = _VOCABULARY
     counted: Callable[[Tensor, Tensor, int], Tensor] | None = None  # divided by a number of tokens given
+    ignored: int = IGNORED
 
     def tokens(self, B: int, T: int, seed: int) -> Tensor:
         generator = torch.Generator().manual_seed(seed)
@@ -43,7 +46,7 @@ class Loss:
         """The labels for tokens: themselves, or the next ones, with nothing to predict at the end."""
         if not self.shifted:
             return tokens_BT
-        return torch.cat([tokens_BT[:, 1:], torch.full_like(tokens_BT[:, :1], IGNORED)], 1)
+        return torch.cat([tokens_BT[:, 1:], torch.full_like(tokens_BT[:, :1], self.ignored)], 1)
 
     def oracle(self, tokens_BT: Tensor, ahead: int) -> Tensor:
         """Logits that are sure of the token `ahead` positions on."""
@@ -54,7 +57,18 @@ class Loss:
 def loss_from(function: Callable[..., Any], name: str) -> Loss:
     """A function of logits and labels; one whose second parameter is called a target takes them shifted."""
     second = [*inspect.signature(function).parameters][1]
-    return Loss(name, lambda logits, labels: function(logits, labels), shifted="target" in second)
+    loss = Loss(name, lambda logits, labels: function(logits, labels), shifted="target" in second)
+    return replace(loss, ignored=_ignored_by(loss))
+
+
+def _ignored_by(loss: Loss) -> int:
+    """The label that means "not counted": the usual one, or the other one where that is no label at all."""
+    tokens = loss.tokens(1, 4, seed=0)
+    for label in (IGNORED, _ALSO_IGNORED):
+        with contextlib.suppress(Exception), torch.no_grad():  # foreign code
+            loss.of(loss.oracle(tokens, 1), torch.cat([tokens[:, :3], torch.full((1, 1), label)], 1))
+            return label
+    return IGNORED
 
 
 def is_a_loss(function: Callable[..., Any]) -> bool:
@@ -83,7 +97,8 @@ def loss_of(model: Model) -> Loss | None:
         "kwargs" in model.options and type(model.module).__module__.startswith("transformers.")
     )
     width = _logits_width(model)
-    return Loss(model.name, of, name == "targets", width, counted if takes_a_count else None)
+    loss = Loss(model.name, of, name == "targets", width, counted if takes_a_count else None)
+    return replace(loss, ignored=_ignored_by(loss))
 
 
 def _logits_width(model: Model) -> int:
@@ -154,14 +169,15 @@ def label_shift(loss: Loss) -> Seen:
 
 @rule(
     "padding-loss",
-    tests=f"positions labelled {IGNORED} do not change the loss, whatever is predicted there",
+    tests=f"positions labelled {IGNORED} ({_ALSO_IGNORED} where that is none) do not change the loss, "
+    "whatever is predicted there",
     claims="padding is not counted, neither in the sum nor in what it is divided by",
     threshold="1e-5 of the loss (rounding in fp32)",
 )
 def padding_loss(loss: Loss) -> Seen:
     tokens = loss.tokens(2, 10, seed=11)
     logits = torch.randn(2, 10, loss.vocabulary, generator=torch.Generator().manual_seed(1)).double()
-    pad_tokens = torch.full((2, 4), IGNORED)
+    pad_tokens = torch.full((2, 4), loss.ignored)
     pad_logits = 5 * torch.randn(2, 4, loss.vocabulary, generator=torch.Generator().manual_seed(2)).double()
     with torch.no_grad():
         plain = loss.of(logits, loss.labels(tokens)).item()
@@ -169,9 +185,11 @@ def padding_loss(loss: Loss) -> Seen:
             torch.cat([logits, pad_logits], 1), torch.cat([loss.labels(tokens), pad_tokens], 1)
         ).item()
     if not abs(padded - plain) <= 1e-5 * abs(plain):
-        return found(f"four positions labelled {IGNORED} change the loss from {plain:.4g} to {padded:.4g}",
-                     plain=plain, padded=padded)  # fmt: skip
-    return fine(f"positions labelled {IGNORED} do not count", plain=plain)
+        return found(
+            f"four positions labelled {loss.ignored} change the loss from {plain:.4g} to {padded:.4g}",
+            plain=plain, padded=padded,
+        )  # fmt: skip
+    return fine(f"positions labelled {loss.ignored} do not count", plain=plain)
 
 
 @rule(
@@ -184,14 +202,14 @@ def padding_loss(loss: Loss) -> Seen:
 def accumulation(loss: Loss) -> Seen:
     tokens = loss.tokens(2, 12, seed=12)
     labels = loss.labels(tokens).clone()
-    labels[1, 4:] = IGNORED
+    labels[1, 4:] = loss.ignored
     logits = torch.randn(2, 12, loss.vocabulary, generator=torch.Generator().manual_seed(3)).double()
     logits[0] *= 3
     with torch.no_grad():
         full = loss.of(logits, labels).item()
         parts = [loss.of(logits[i : i + 1], labels[i : i + 1]).item() for i in range(2)]
         if loss.counted is not None:
-            n = int((labels[:, 0 if loss.shifted else 1 :] != IGNORED).sum())
+            n = int((labels[:, 0 if loss.shifted else 1 :] != loss.ignored).sum())
             summed = sum(loss.counted(logits[i : i + 1], labels[i : i + 1], n).item() for i in range(2))
             if not abs(summed - full) <= 1e-5 * abs(full):
                 return found(

@@ -47,7 +47,7 @@ def determinism(model: Model) -> Seen:
     with torch.no_grad():
         first = model(ours)
         reseed(1)
-        second = _unseeded(model, ours)
+        second = model.unseeded(ours)
         gap = apart(first, second)
         if not gap <= model.tolerance:
             left = f" ({', '.join(stray[:3])} stay in training mode)" if stray else ""
@@ -63,13 +63,6 @@ def determinism(model: Model) -> Seen:
                 f"after other tokens the same ones give logits {gap:.2g} away: state is kept", by=gap
             )
     return fine("evaluation mode gives the same logits every time")
-
-
-def _unseeded(model: Model, tokens: Tensor) -> Tensor:
-    from attnlab.audit.models.subject import logits_in
-
-    model.module.eval()
-    return logits_in(model.module(tokens, **model.always))
 
 
 @rule(

@@ -36,6 +36,7 @@ class Model:
     dtype: torch.dtype = torch.float32
     options: frozenset[str] = frozenset()
     always: Mapping[str, Any] = field(default_factory=dict)  # passed with every call
+    asked_with: str | None = None  # an option without which logits come for the last position only
     first_token: int = 0  # tokens below mean something of their own, such as padding
     both_ways: str | None = None  # what says that it is bidirectional by design
     masked: bool = False  # a mask of ones goes with the tokens, as a tokenizer would give it
@@ -47,10 +48,16 @@ class Model:
 
     def __call__(self, tokens_BT: Tensor, *, training: bool = False, **options: Any) -> Tensor:
         """Logits (B, T, V), after the same reseeding as every other call."""
-        self.module.train(training)
         reseed()
+        return self.unseeded(tokens_BT, training=training, **options)
+
+    def unseeded(self, tokens_BT: Tensor, *, training: bool = False, **options: Any) -> Tensor:
+        """The same with the random state as it is."""
+        self.module.train(training)
         if self.masked:
             options = {"attention_mask": torch.ones_like(tokens_BT), **options}
+        if self.asked_with:
+            options = {self.asked_with: tokens_BT.clone(), **options}
         return logits_in(self.module(tokens_BT.clone(), **self.always, **options))
 
     def lengths(self, *wanted: int) -> list[int]:
@@ -97,6 +104,7 @@ def model_from(module: nn.Module, name: str, **known: Any) -> Model:
         trial = replace(draft, module=module.to(dtype), dtype=dtype)
         try:
             with torch.no_grad():
+                trial = _asked(trial, min(8, trial.longest))
                 logits = trial(trial.tokens(2, min(8, trial.longest), seed=0))
         except TargetError:
             raise
@@ -111,6 +119,18 @@ def model_from(module: nn.Module, name: str, **known: Any) -> Model:
     raise TargetError(
         f"{name} could not be called with tokens of shape (2, {min(8, draft.longest)}): {reason}"
     )
+
+
+def _asked(model: Model, T: int) -> Model:
+    """The model, asked with targets if it needs them to give logits for every position."""
+    tokens = model.tokens(2, T, seed=0)
+    if "targets" not in model.options or model(tokens).shape[1] == T:
+        return model
+    asked = replace(model, asked_with="targets")
+    with contextlib.suppress(TargetError):  # they may come back flattened
+        if asked(tokens).shape[1] == T:
+            return asked
+    return model
 
 
 def _keeps(model: Model, logits: Tensor) -> bool:

@@ -2,10 +2,11 @@
 
 from attnlab.audit.operators.against import Comparison, against
 from attnlab.audit.operators.batch import batch, heads
+from attnlab.audit.operators.calling import operator_from
 from attnlab.audit.operators.causality import causality, large_inputs
 from attnlab.audit.operators.length import length
 from attnlab.audit.operators.sane import determinism, finite, purity, shape, uses_values
-from attnlab.audit.operators.subject import Operator, operator_from
+from attnlab.audit.operators.subject import Operator
 from attnlab.audit.operators.weights import causal_flag, weights
 from attnlab.audit.rule import Rule
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from attnlab.audit.operators.probe import TOLERANCE
 from attnlab.audit.operators.subject import Operator, Sizes
 from attnlab.audit.operators.weights import NoWeights, recovered, score_slope
 from attnlab.audit.rule import Seen, fine, found, rule, skipped
@@ -38,7 +37,7 @@ def against(comparison: Comparison) -> Seen:
     ours, reference = comparison.operator, comparison.reference
     if ours.inputs != reference.inputs:
         return skipped(f"{reference.name} takes {reference.inputs}, and this {ours.inputs}")
-    limit = max(TOLERANCE[ours.precision], TOLERANCE[reference.precision])
+    limit = max(ours.tolerance, reference.tolerance)
     compared = []
     for T in dict.fromkeys((ours.home.T, *LENGTHS)):
         for scale in (1.0, 10.0):

@@ -15,6 +15,7 @@ from attnlab.audit.operators.subject import Operator
 from attnlab.audit.rule import Seen, fine, found, fragile, rule, skipped
 
 # A target that loops over positions in Python can take minutes at 2,000 of them. What is not reached is told.
+# Seconds of the processor, not of the clock: how far an audit reaches must not follow from what else runs.
 SECONDS = 20.0
 PATIENCE = 0.3  # for one probe of a length that nothing points to
 
@@ -29,13 +30,14 @@ class _Survey:
     refused: dict[int, str] = field(default_factory=dict)
     unreached: set[int] = field(default_factory=set)
     faded: Moved | None = None
+    noisy: Moved | None = None  # what moved, and moves as much when nothing is replaced
     leak: Moved | None = None
     ran: int = 0
     pace: float = 0.0  # seconds for one row of one cut, by the square of the length
 
     def _too_long(self, probe: Probe) -> bool:
         """Whether to pass over a probe; a length that the target mentions is worth waiting for."""
-        late = time.perf_counter() > self.deadline
+        late = time.thread_time() > self.deadline
         T = probe.sizes.T
         if T <= 130 or T - 2 in self.operator.mentioned or T in self.operator.mentioned:
             return late
@@ -47,20 +49,23 @@ class _Survey:
             if self._too_long(probe):
                 self.unreached.add(probe.sizes.T)
                 continue
-            start = time.perf_counter()
+            start = time.thread_time()
             try:
                 moved = run(operator or self.operator, probe)
             except Exception as error:  # a refusal of one size or precision; that it runs at home is known
                 self.refused.setdefault(probe.sizes.T, str(error).strip().split("\n")[0][:120])
                 continue
             self.ran += 1
-            self.pace = (time.perf_counter() - start) / (len(probe.cuts) * probe.sizes.T**2)
+            self.pace = (time.thread_time() - start) / (len(probe.cuts) * probe.sizes.T**2)
             self.lengths.add(probe.sizes.T)
             if moved is not None and moved.kind == "leak":
                 self.leak = moved
                 self.operator = operator or self.operator
                 return True
-            self.faded = self.faded or moved
+            if moved is not None and moved.kind == "noise":
+                self.noisy = self.noisy or moved
+            else:
+                self.faded = self.faded or moved
         return False
 
 
@@ -76,11 +81,10 @@ def causality(operator: Operator) -> Seen:
         return skipped("it runs at length 1 only: there is no future to replace")
     if not operator.claims_causal:
         return skipped("it is declared to see the future")
-    noise = _noise(operator)
-    survey = _Survey(operator, time.perf_counter() + SECONDS)
+    survey = _Survey(operator, time.thread_time() + SECONDS)
     for probes in plan.everything(operator):
         if survey.all_of(probes):
-            return _told(survey, noise)
+            return _told(survey)
     gradient = gradient_from_later(operator)
     if gradient is not None:
         return gradient
@@ -88,7 +92,7 @@ def causality(operator: Operator) -> Seen:
         if dtype is not operator.dtype and operator.dtype is torch.float64:
             coarse = operator.at(dtype)
             if survey.all_of(plan.coarse(coarse), coarse):
-                return _told(survey, noise)
+                return _told(survey)
     unreached = sorted(survey.unreached - survey.lengths)
     detail = {
         "probes": survey.ran,
@@ -100,9 +104,17 @@ def causality(operator: Operator) -> Seen:
     }
     if not survey.lengths:
         return skipped(f"no probe could be run: {next(iter(survey.refused.values()), 'nothing to change')}")
+    noisy = survey.noisy
+    if noisy is not None and (operator.module is None or not noisy.probe.training):
+        return skipped(
+            f"the output at position {noisy.position} moves by about {noisy.by:.2g} between two calls on "
+            "the same inputs: a leak cannot be told from that"
+        )
     reach = f"{detail['lengths']} lengths up to {detail['longest']}"
     if unreached:
         reach += f" (too slow for {len(unreached)} longer ones)"
+    if noisy is not None:
+        reach += f" (in training mode no more than by {noisy.by:.2g}, as between calls on the same inputs)"
     return fine(f"no output moved when its future changed, at {reach}, in {detail['precision']}", **detail)
 
 
@@ -116,7 +128,7 @@ def causality(operator: Operator) -> Seen:
 def large_inputs(operator: Operator) -> Seen:
     if not operator.claims_causal:
         return skipped("it is declared to see the future")
-    survey = _Survey(operator, time.perf_counter() + SECONDS)
+    survey = _Survey(operator, time.thread_time() + SECONDS)
     survey.all_of(plan.exhaustive(operator))
     survey.all_of(plan.beaten_masks(operator))
     if survey.faded is None:
@@ -130,23 +142,10 @@ def large_inputs(operator: Operator) -> Seen:
     )
 
 
-def _noise(operator: Operator) -> float:
-    """How far two calls on the same inputs are apart, though the global generators were reset."""
-    inputs = operator.make(operator.home, seed=2)
-    with torch.no_grad():
-        outputs = [operator(inputs) for _ in range(3)]
-    return max((out - outputs[0]).abs().nan_to_num(nan=0.0).max().item() for out in outputs)
-
-
-def _told(survey: _Survey, noise: float) -> Seen:
+def _told(survey: _Survey) -> Seen:
     """The evidence: which position moved, by how much, when which one changed."""
     moved, operator = survey.leak, survey.operator
     assert moved is not None
-    if moved.by <= 10 * noise:
-        return skipped(
-            f"two calls on the same inputs already differ by {noise:.2g}: a leak cannot be told from noise",
-            noise=noise,
-        )
     T = moved.probe.sizes.T
     later = range(moved.cut + 1, T) if T - moved.cut <= 40 else [moved.cut + 1, *range(T - 16, T)]
     through = [name for name in operator.inputs if _leaks_through(operator, moved, name)]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from attnlab.audit.operators.probe import EPSILON_SHRINKAGE, TOLERANCE
+from attnlab.audit.operators.fading import EPSILON_SHRINKAGE
 from attnlab.audit.operators.subject import Inputs, Operator
 from attnlab.audit.rule import Seen, found
 
@@ -50,7 +50,7 @@ def _later_slope(
         if slope is not None and torch.isfinite(slope).all()
     }
     largest = max((size_T.max().item() for size_T in sizes_T.values()), default=0.0)
-    limit = max(TOLERANCE[operator.precision], EPSILON_SHRINKAGE) * largest
+    limit = max(operator.tolerance, EPSILON_SHRINKAGE) * largest
     for name, size_T in sizes_T.items():
         token = position + 1 + int(size_T[position + 1 :].argmax())
         slope = size_T[token].item()

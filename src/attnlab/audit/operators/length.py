@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import torch
 
-from attnlab.audit.operators.probe import EPSILON_SHRINKAGE, TOLERANCE, faded
+from attnlab.audit.operators.fading import EPSILON_SHRINKAGE, faded
 from attnlab.audit.operators.subject import Operator
 from attnlab.audit.rule import Seen, fine, found, rule, skipped
 
@@ -31,7 +31,7 @@ def length(operator: Operator) -> Seen:
             continue
         tried.append(full)
         size = short[torch.isfinite(short)].abs().max().item() if torch.isfinite(short).any() else 0.0
-        gap, limit = (short - long).abs(), TOLERANCE[operator.precision] * size
+        gap, limit = (short - long).abs(), operator.tolerance * size
         # An epsilon in a denominator weighs more in longer sequences, and is no dependence to speak of.
         if not (bool((gap <= limit).all()) or faded(short, long, limit, EPSILON_SHRINKAGE)):
             position = int(gap.nan_to_num(nan=torch.inf).flatten(0, -3).amax(0).amax(-1).argmax())

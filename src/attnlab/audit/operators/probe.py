@@ -5,6 +5,7 @@ Shapes: B batch, T time, the rest `…`; outputs are (…, T, d), with the batch
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -13,13 +14,8 @@ import torch
 from torch import Tensor
 
 from attnlab.audit.operators.change import Change, with_another_future
+from attnlab.audit.operators.fading import EPSILON_SHRINKAGE, faded, only_underflowed
 from attnlab.audit.operators.subject import Inputs, Operator, Sizes
-
-# Relative to the largest output. Sums of T products err by about √T units in the last place; these bounds are
-# some thousand units, and a leak that is worth the name moves an output by far more than either.
-TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.bfloat16: 5e-2, torch.float16: 5e-2}
-# A weight that is renormalised with an epsilon in the denominator shrinks by up to this much.
-EPSILON_SHRINKAGE = 1e-5
 
 
 @dataclass(frozen=True)
@@ -55,7 +51,7 @@ class Moved:
     place: tuple[int, ...]  # batch row, head (if there are any), position
     before: float
     after: float
-    kind: Literal["leak", "fragile"]
+    kind: Literal["leak", "fragile", "noise"]
 
     @property
     def position(self) -> int:
@@ -68,7 +64,7 @@ class Moved:
 
 def tolerance_of(operator: Operator, change: Change) -> float:
     """Rounding errors grow with the values that are summed, also where they cancel."""
-    return TOLERANCE[operator.precision] * change.magnitude
+    return operator.tolerance * change.magnitude
 
 
 def run(operator: Operator, probe: Probe, base: Inputs | None = None) -> Moved | None:
@@ -82,8 +78,28 @@ def run(operator: Operator, probe: Probe, base: Inputs | None = None) -> Moved |
             changed = with_another_future(inputs, probe.names, [cut], probe.change, probe.seed + 1)
             moved = _compare(operator, probe, cut, before, operator(changed, training=probe.training))
             if moved is not None:
-                return moved
+                return _judged(operator, moved, inputs, changed, before)
     return None
+
+
+def _judged(operator: Operator, moved: Moved, inputs: Inputs, changed: Inputs, before: Tensor) -> Moved:
+    """A leak, unless the same inputs move it too, or a normaliser gave way."""
+    if moved.kind != "leak":
+        return moved
+    # Some modules keep state while training (spectral norms, running statistics) or draw their own noise.
+    again = operator(inputs, training=moved.probe.training)
+    apart = (again[moved.place].double() - before[moved.place].double()).abs().max().item()
+    if apart > 0 and math.isfinite(moved.by) and not moved.by > 10 * apart:
+        return replace(moved, kind="noise")
+    try:
+        gave_way = (
+            moved.probe.change.magnitude > 1.0
+            and "k" in moved.probe.names
+            and only_underflowed(operator, inputs, changed, moved.cut, training=moved.probe.training)
+        )
+    except Exception:  # it refuses the values that would show it: then the leak stands
+        gave_way = False
+    return replace(moved, kind="fragile") if gave_way else moved
 
 
 def _run_grouped(operator: Operator, probe: Probe) -> Moved | None:
@@ -157,15 +173,6 @@ def _only_rescaled(
         return False
     most = 1.0 if large else EPSILON_SHRINKAGE
     return faded(before[~broken], after[~broken], limit, most)
-
-
-def faded(before: Tensor, after: Tensor, limit: float, most: float) -> bool:
-    """Whether each row of `after` is its row of `before` times a number from 1 - `most` to 1."""
-    square = (before * before).sum(-1, keepdim=True).clamp_min(1e-300)
-    share = (before * after).sum(-1, keepdim=True) / square
-    if ((after - share * before).abs() > limit).any():
-        return False
-    return bool(((share >= 1 - most - 1e-9) & (share <= 1 + EPSILON_SHRINKAGE)).all())
 
 
 def moved_alone(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import torch
 
-from attnlab.audit.operators.probe import TOLERANCE
 from attnlab.audit.operators.subject import Operator
 from attnlab.audit.randomness import reseed
 from attnlab.audit.rule import Seen, fine, found, rule
@@ -74,7 +73,7 @@ def finite(operator: Operator) -> Seen:
 )
 def determinism(operator: Operator) -> Seen:
     ours, other = operator.make(operator.home, seed=0), operator.make(operator.home, seed=9)
-    limit = TOLERANCE[operator.precision]
+    limit = operator.tolerance
     with torch.no_grad():
         reseed()
         first, again = (operator.raw(_copy(ours)) for _ in range(2))

@@ -5,22 +5,24 @@ Shapes: B batch, H heads, T time, d width of a head, D width of the model. Time 
 
 from __future__ import annotations
 
-import contextlib
 import copy
-import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import product
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from attnlab.audit.operators.mentions import lengths_mentioned
 from attnlab.audit.randomness import normals, reseed
 from attnlab.errors import TargetError
 
 Inputs = dict[str, Tensor]
+
+# Relative to the largest output. Sums of T products err by about √T units in the last place; these bounds are
+# some thousand units, and a leak that is worth the name moves an output by far more than either.
+TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.bfloat16: 5e-2, torch.float16: 5e-2}
+_GRAINS = 100  # a sum over another number of terms errs by some ten roundings of one
+_NAMED = ("last_hidden_state", "hidden_states", "attn_output", "attention_output", "context", "output", "out")
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ class Operator:
     home: Sizes = field(default_factory=Sizes)  # sizes at which it is known to run
     dtype: torch.dtype = torch.float64
     precision: torch.dtype = torch.float64  # what it computes in, whatever it says
+    grain: float = 0.0  # how far a rounding inside moves an output, where that is more than `dtype` explains
     mentioned: tuple[int, ...] = ()
     claims_causal: bool = True
 
@@ -86,132 +89,34 @@ class Operator:
         """Training on or off: a function has one mode, a module two."""
         return (False, True) if self.module is not None else (False,)
 
+    @property
+    def tolerance(self) -> float:
+        """How far apart, beside the largest output, two outputs may be that are the same but for rounding."""
+        inside = min(_GRAINS * self.grain, TOLERANCE[torch.float32])
+        return max(TOLERANCE[self.precision], inside)
+
     def at(self, dtype: torch.dtype) -> Operator:
         """The same operator in another precision; a module is copied first."""
         if self.module is None:
-            return replace(self, dtype=dtype, precision=dtype)
+            return replace(self, dtype=dtype, precision=dtype, grain=0.0)
         module = copy.deepcopy(self.module).to(dtype)
-        return replace(self, module=module, function=module, dtype=dtype, precision=dtype)
+        return replace(self, module=module, function=module, dtype=dtype, precision=dtype, grain=0.0)
 
 
 def _tensor_in(output: Any) -> Tensor:
-    """Many modules return their weights beside their output; the output comes first."""
-    while isinstance(output, tuple | list) and output:
-        output = output[0]
-    if not isinstance(output, Tensor):
-        raise TargetError(f"a tensor was expected, and {type(output).__name__} came back")
-    return output
+    """Many modules return their weights beside their output; the output comes first, or has a name."""
+    found = output
+    while not isinstance(found, Tensor):
+        inner = _first_inside(found)
+        if inner is None:
+            raise TargetError(f"a tensor was expected, and {type(output).__name__} came back")
+        found = inner
+    return found
 
 
-def operator_from(target: Callable[..., Any], name: str) -> Operator:
-    """`target` as an operator: how it is called and at which sizes and precision it runs, found by trying."""
-    module = target if isinstance(target, nn.Module) else None
-    if module is not None:
-        with contextlib.suppress(RuntimeError, TypeError):  # what cannot be copied is audited itself
-            module = copy.deepcopy(module)
-    draft = Operator(
-        name=name,
-        function=module or target,
-        inputs=_inputs_of(module.forward if module is not None else target),
-        causal_option=_flag_of(module.forward if module is not None else target),
-        module=module,
-        mentioned=lengths_mentioned(target),
-    )
-    running = _first_that_runs(draft)
-    return replace(running, precision=_precision_of(running))
-
-
-def _inputs_of(function: Callable[..., Any]) -> tuple[str, ...]:
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # written in C: the calling convention of attention is assumed
-        return ("q", "k", "v")
-    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    needed = [p for p in positional if p.default is p.empty]
-    if any(p.kind is p.VAR_POSITIONAL for p in parameters) or len(needed) >= 3:
-        return ("q", "k", "v")
-    return ("x",) if needed else ("q", "k", "v")
-
-
-def _flag_of(function: Callable[..., Any]) -> str | None:
-    """The name of the flag that asks for causality: ours, or the one torch uses."""
-    try:
-        parameters = inspect.signature(function).parameters
-    except (TypeError, ValueError):
-        return None
-    named = next((name for name in ("causal", "is_causal") if name in parameters), None)
-    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-    return named or ("causal" if takes_any else None)
-
-
-def _first_that_runs(draft: Operator) -> Operator:
-    """The operator with the first sizes and precision at which a call succeeds.
-
-    fp64 comes first because there a leak and a rounding error are nine digits apart.
-    """
-    first: Exception | None = None
-    for dtype in (torch.float64, torch.float32, torch.bfloat16, torch.float16):
-        candidate = draft.at(dtype)
-        for width, sizes in _sizes_to_try(draft):
-            trial = replace(candidate, home=sizes, width=width)
-            try:
-                with torch.no_grad():
-                    trial(trial.make(sizes, seed=0))
-            except Exception as error:  # any refusal at all means: try the next
-                first = first or error
-                continue
-            return trial
-    assert first is not None
-    reason = str(first).strip().splitlines()[0] if str(first).strip() else "no message"
-    called = ", ".join(draft.inputs)
-    kind = type(first).__name__
-    raise TargetError(f"{draft.name} could not be called with ({called}) at any size tried: {kind}: {reason}")
-
-
-def _sizes_to_try(draft: Operator) -> Iterator[tuple[int | None, Sizes]]:
-    """The usual sizes first, then those the target mentions."""
-    plain = Sizes()
-    if draft.inputs == ("x",):
-        named = [width for width in _widths(draft.module) if width > 1]
-        lengths = (plain.T, *draft.mentioned[:24])
-        for width, T in product(dict.fromkeys([*named, 64, *draft.mentioned[:24]]), lengths):
-            yield width, replace(plain, T=T)
-        return
-    yield None, plain
-    few = draft.mentioned[:16]
-    for T in draft.mentioned[:32]:
-        yield None, replace(plain, T=T)
-    for H, d in product((1, 2, 8, 12, *few), (16, 8, 32, 64, *few)):
-        yield None, replace(plain, H=H, d=d)
-    for T, H, d in product(few, few, few):
-        yield None, Sizes(H=H, T=T, d=d)
-
-
-def _widths(module: nn.Module | None) -> list[int]:
-    """Widths a module may want, the likeliest first: what its first weight matrix takes in."""
-    if module is None:
-        return []
-    named = ("embed_dim", "d_model", "hidden_size", "n_embd", "dim", "width", "model_dim", "d")
-    widths = [value for name in named if isinstance(value := getattr(module, name, None), int)]
-    widths += [part.in_features for part in module.modules() if isinstance(part, nn.Linear)]
-    widths += [shape[-1] for p in module.parameters() if len(shape := tuple(p.shape)) in (1, 2)]
-    return list(dict.fromkeys(widths))
-
-
-def _precision_of(operator: Operator) -> torch.dtype:
-    """The coarsest precision to which inputs can be rounded without any change in the output.
-
-    Code that casts to fp32 inside and back again returns fp64 with the errors of fp32.
-    """
-    inputs = operator.make(operator.home, seed=1)
-    with torch.no_grad():
-        exact = operator(inputs)
-        for dtype in (torch.bfloat16, torch.float16, torch.float32):
-            if torch.finfo(dtype).eps <= torch.finfo(operator.dtype).eps:
-                continue
-            rounded = {name: tensor.to(dtype).to(operator.dtype) for name, tensor in inputs.items()}
-            if torch.equal(exact, operator(rounded)):
-                return dtype
-    if exact.is_floating_point() and torch.finfo(exact.dtype).eps > torch.finfo(operator.dtype).eps:
-        return exact.dtype
-    return operator.dtype
+def _first_inside(output: Any) -> Any:
+    if isinstance(output, tuple | list):
+        return output[0] if output else None
+    held = output if isinstance(output, Mapping) else getattr(output, "__dict__", {})
+    named = (held[name] for name in _NAMED if held.get(name) is not None)
+    return next(named, next((value for value in held.values() if isinstance(value, Tensor)), None))
