@@ -134,8 +134,20 @@ HEAVY = ("torch", "transformers", "datasets", "tokenizers", "peft")
         ("import attnlab.record, attnlab.spec, attnlab.errors", HEAVY),
         ("from attnlab.cli import main; main(['craft'])", HEAVY),
         ("import attnlab.study; attnlab.run", HEAVY[1:3]),
+        # Each of these takes longer to load than all of ours, and a study is to begin at once.
+        ("import attnlab.study.worker", ("scipy.stats", "torch._dynamo", *HEAVY[1:3])),
     ],
-    ids=["import attnlab", "--help", "--version", "verdict", "the ground", "craft", "study"],
+    ids=[
+        "import attnlab",
+        "--help",
+        "--version",
+        "verdict",
+        "the ground",
+        "craft",
+        "study",
+        "worker",
+        "a step in a worker",
+    ],
 )
 def test_what_is_not_needed_is_not_loaded(code: str, never: tuple[str, ...]) -> None:
     script = f"{code}\nimport sys\nprint('loaded:', sorted(set(sys.modules) & set({never!r})))"

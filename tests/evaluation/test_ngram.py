@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,9 +14,9 @@ import pytest
 
 from attnlab.corpus import Document
 from attnlab.errors import RequestError
-from attnlab.evaluation.floors import floors
+from attnlab.evaluation.floors import floors, floors_kept
 from attnlab.evaluation.ngram import KneserNey, Unigram, estimate
-from attnlab.tokens import Blocks, Encoded, Framing, Sentences, Vocabulary, Words
+from attnlab.tokens import Blocks, Encoded, Framing, Prepared, Sentences, Vocabulary, Words
 
 
 def _split(
@@ -182,3 +184,17 @@ def test_an_order_that_is_not_there() -> None:
     _, train, _ = _split(Sentences(), 30)
     with pytest.raises(RequestError, match="order 2 or 3, not 4"):
         KneserNey.fit(train, 4)
+
+
+def test_floors_are_made_once_for_a_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATTNLAB_CACHE", str(tmp_path))
+    vocabulary, train, held_out = _split(Sentences(), 30, seed=3)
+    prepared = Prepared(vocabulary, {"train": train, "test": held_out}, {"text": "one"})
+    found = floors_kept(prepared)
+    assert found == floors(train, held_out)
+    (file,) = tmp_path.glob("*.floors")
+    monkeypatch.setattr("attnlab.evaluation.floors.floors", lambda *_: {"made": "anew"})
+    assert floors_kept(prepared) == found
+    assert floors_kept(replace(prepared, facts={"text": "two"})) == {"made": "anew"}
+    file.write_bytes(file.read_bytes()[:-1] + b" ")  # damaged
+    assert floors_kept(prepared) == {"made": "anew"}

@@ -5,7 +5,18 @@ from __future__ import annotations
 import math
 
 from attnlab.evaluation.ngram import KneserNey, Unigram
+from attnlab.spec import fingerprint
+from attnlab.tokens import Prepared
+from attnlab.tokens.cache import kept_beside
 from attnlab.tokens.encoded import Encoded
+
+_VERSION = 1  # raise it when the same corpus would give other floors
+
+
+def floors_kept(prepared: Prepared) -> dict[str, dict[str, float]]:
+    """The floors of the test split, made once for a prepared corpus and kept beside it."""
+    key = fingerprint({"facts": prepared.facts, "floors": _VERSION})
+    return kept_beside(f"{key}.floors", lambda: floors(prepared.splits["train"], prepared.splits["test"]))
 
 
 def floors(train: Encoded, held_out: Encoded) -> dict[str, dict[str, float]]:

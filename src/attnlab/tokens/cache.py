@@ -6,12 +6,13 @@ is noticed, and is then the same as none.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,22 @@ def write(
                 f"the cache folder {folder.path} cannot be written ({error}); "
                 "name another in ATTNLAB_CACHE, or unset it"
             ) from None
+
+
+def kept_beside(name: str, make: Callable[[], Any]) -> Any:
+    """What `make` gives, plain: made once and kept under a name among the prepared corpora. A damaged file is
+    the same as none, and where none can be written it is made every time."""
+    path = folder().path / name
+    with contextlib.suppress(OSError):
+        raw = path.read_bytes()
+        if hashlib.sha256(raw[_DIGEST:]).digest() == raw[:_DIGEST]:
+            return json.loads(raw[_DIGEST:])
+    value = make()
+    body = json.dumps(value).encode()
+    with contextlib.suppress(OSError, StoreError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, hashlib.sha256(body).digest() + body)
+    return value
 
 
 def _place(folder: Folder, key: str) -> Path:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from attnlab.errors import RequestError
+from attnlab.verdict import distributions as stats
 from attnlab.verdict.needed import CHANCE, MOST_DOCUMENTS, least
 from attnlab.verdict.wording import count, number
 

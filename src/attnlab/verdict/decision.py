@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
+from attnlab.verdict import distributions as stats
 from attnlab.verdict.looks import Plan
 
 Array = NDArray[np.float64]

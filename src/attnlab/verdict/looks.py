@@ -14,10 +14,9 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
-from scipy.stats import qmc
 
 from attnlab.errors import RequestError
+from attnlab.verdict import distributions as stats
 
 Array = NDArray[np.float64]
 
@@ -98,7 +97,7 @@ class _Crossing:
 
 def _smallest_p(looks: Sequence[int], sides: int) -> Array:
     """Per simulated study with no difference, the smallest p over its looks (normal seeds)."""
-    points = qmc.Sobol(2 * len(looks), rng=np.random.default_rng(0)).random_base2(POINTS_LOG2)
+    points = stats.qmc.Sobol(2 * len(looks), rng=np.random.default_rng(0)).random_base2(POINTS_LOG2)
     total = squares = np.zeros(len(points))
     smallest = np.ones(len(points))
     seen = 0

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
+from attnlab.verdict import distributions as stats
 from attnlab.verdict.crossed import Crossed
 from attnlab.verdict.looks import Plan
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
+from attnlab.verdict import distributions as stats
 from attnlab.verdict.looks import Plan
 from attnlab.verdict.simulation import Studies
 

@@ -32,7 +32,9 @@ def additive_by_definition(a_BHTh: Tensor, c_BHSh: Tensor, w_h: Tensor) -> Tenso
     return torch.tanh(a_BHTh.unsqueeze(-2) + c_BHSh.unsqueeze(-3)) @ w_h
 
 
-@torch.compiler.disable  # type: ignore[untyped-decorator]  # it has nothing to fuse with
+# It has nothing to fuse with. The public `torch.compiler.disable` would load the whole compiler here and now,
+# and everyone who imports attention would wait for it.
+@torch._disable_dynamo  # type: ignore[attr-defined]
 def additive_pairs(a_BHTh: Tensor, c_BHSh: Tensor, w_h: Tensor) -> Tensor:
     """(B, H, T, S): the scores of all pairs, computed in fp32 at least."""
     kept_as = a_BHTh.dtype

@@ -16,7 +16,7 @@ from attnlab.audit.models import model_from, sane
 from attnlab.audit.models.causality import causality
 from attnlab.corpus import Corpus, Sotu
 from attnlab.decoding import OwnWriter, Recipe, write
-from attnlab.evaluation.floors import floors
+from attnlab.evaluation.floors import floors_kept
 from attnlab.evaluation.losses import (
     by_document,
     mean_loss,
@@ -145,7 +145,7 @@ class LanguageModelBench(Bench):
         return self.prepared.facts
 
     def floors(self) -> Mapping[str, Mapping[str, float]]:
-        return floors(self._split("train"), self._split("test"))
+        return floors_kept(self.prepared)
 
     def parameters(self) -> tuple[int, list[dict[str, Any]]]:
         model, spec = self.model(0), self.setup.model
