@@ -37,10 +37,19 @@ __all__ = ["__version__", *_HOMES, *_MODULES]
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
+        home = importlib.import_module(_HOMES[name])
+        if name in ("Results", "run"):
+            home.Results.drawing = staticmethod(_drawn)
+        return getattr(home, name)
     if name in _MODULES:
         return importlib.import_module(f"attnlab.{name}")
     raise AttributeError(f"module 'attnlab' has no attribute {name!r}")
+
+
+def _drawn(directory: Any) -> str:
+    """What a study found, as a notebook shows it: what runs studies does not know of reports."""
+    text: str = importlib.import_module("attnlab.report").drawn(directory)
+    return text
 
 
 def __dir__() -> list[str]:

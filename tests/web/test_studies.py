@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -80,8 +81,6 @@ def test_a_report_is_served_fresh(page: Page, root: Path) -> None:
     try:
         assert page.ask("/studies/score/report").text == "as it lies there"
         old = time.time() - 1e6
-        import os
-
         os.utime(written, (old, old))
         assert "Does additive attention" in page.ask("/studies/score/report").text
     finally:
@@ -107,6 +106,19 @@ def test_the_shelf_is_light(root: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_the_page_is_ready_in_a_second(root: Path) -> None:
+    """Of the processor's time: from the command to the first answer, everything that it loads included."""
+    page = Page(root)
+    try:
+        assert page.ask("/").status == 200
+        fields = Path(f"/proc/{page.process.pid}/stat").read_text().rpartition(")")[2].split()
+        assert (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") < 1.0
+    except FileNotFoundError:
+        pytest.skip("this system does not tell the time of a process under /proc")
+    finally:
+        assert page.close() == ""
 
 
 def test_cards_come_latest_first(root: Path) -> None:

@@ -6,13 +6,18 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from attnlab.report.notebook import drawn
     from attnlab.report.page import write
     from attnlab.report.printed import table
 
 # Loaded when first asked for: what draws the pictures takes longer to load than some records to read.
-_HOMES = {"table": "attnlab.report.printed", "write": "attnlab.report.page"}
+_HOMES = {
+    "drawn": "attnlab.report.notebook",
+    "table": "attnlab.report.printed",
+    "write": "attnlab.report.page",
+}
 
-__all__ = ["table", "write"]
+__all__ = ["drawn", "table", "write"]
 
 
 def __getattr__(name: str) -> Any:

@@ -53,8 +53,8 @@ def write(directory: Path | Sequence[Path], out: Path | None = None) -> Path:
     return place
 
 
-def render(studies: Sequence[Studied]) -> str:
-    """The page as text."""
+def render(studies: Sequence[Studied], brief: bool = False) -> str:
+    """The page as text; in brief, no more than the verdicts, their picture and the arms."""
     script = _asset("page.js") + SCRIPT
     allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return (
@@ -63,6 +63,7 @@ def render(studies: Sequence[Studied]) -> str:
         .render(
             title=studies[0].name if len(studies) == 1 else f"{len(studies)} studies",
             sections=[_section(study, f"s{place}-") for place, study in enumerate(studies, 1)],
+            brief=brief,
             style=Markup(_asset("page.css") + STYLE + _dark_pictures()),
             script=Markup(script),
             script_hash=allowed,

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from attnlab.errors import AttnlabError, RequestError, TargetError, unknown
 from attnlab.record import Check, Items
@@ -34,6 +34,13 @@ class Results:
 
     path: Path
     plain: Mapping[str, Any]
+    drawing: ClassVar[Callable[[Path], str] | None] = (
+        None  # how a notebook shows it: reports know, given here
+    )
+
+    def _repr_html_(self) -> str | None:
+        draw = type(self).drawing
+        return draw(self.path) if draw else None
 
     @property
     def verdicts(self) -> list[Mapping[str, Any]]:

@@ -13,7 +13,7 @@ from attnlab.web.respond import on_error
 from attnlab.web.running import Runner
 from attnlab.web.settings import Settings
 from attnlab.web.shelf import Shelf
-from attnlab.web.views import assets, audits, comparison, declarations, hand, reports, studies
+from attnlab.web.views import assets, audits, comparison, declarations, hand, reports, studies, writing
 
 
 def make_app(settings: Settings) -> Starlette:
@@ -37,6 +37,8 @@ def make_app(settings: Settings) -> Starlette:
             Route("/compare/curves", comparison.curves_of),
             Route("/audit", audits.form),
             Route("/audit", audits.audit, methods=["POST"]),
+            Route("/decode", writing.form),
+            Route("/decode", writing.write, methods=["POST"]),
             Route("/craft", hand.craft),
             Route("/static/{name:path}", assets.static),
         ],

@@ -3,12 +3,6 @@
 from __future__ import annotations
 
 import ast
-import contextlib
-import json
-import os
-import signal
-import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,10 +10,8 @@ from typing import Any
 
 from attnlab.errors import RequestError
 from attnlab.userfile import splits_into_file_and_name
+from attnlab.web.asking import PATIENCE, ask
 from attnlab.web.settings import Settings
-
-PATIENCE = 120.0  # seconds
-_MOST_SAID = 2000  # characters of what a process that broke down said
 
 
 def audit_named(
@@ -75,32 +67,4 @@ def _chosen(code: str, name: str) -> str:
 
 
 def _audit(targets: Sequence[str], against: str, folder: Path, patience: float) -> list[Mapping[str, Any]]:
-    command = [sys.executable, "-m", "attnlab", "audit", *targets, "--json"]
-    command += ["--against", against] if against else []
-    process = subprocess.Popen(
-        command,
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,  # so that what it starts ends with it
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
-    try:
-        said, complaint = process.communicate(timeout=patience)
-    except subprocess.TimeoutExpired:
-        raise RequestError(
-            f"the audit did not come to an end within {patience:g} seconds, and was ended"
-        ) from None
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-    try:
-        # Code of others may print what it likes before the audit does.
-        text = said.decode("utf-8", "replace")
-        audits: list[Mapping[str, Any]] = json.loads(text[text.index("[\n") if "[\n" in text else 0 :])
-        return audits
-    except ValueError:
-        reason = complaint.decode("utf-8", "replace").strip()[-_MOST_SAID:]
-        raise RequestError(reason or f"the audit ended with exit code {process.returncode}") from None
+    return ask(["audit", *targets, "--json", *(["--against", against] if against else [])], folder, patience)

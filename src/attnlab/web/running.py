@@ -81,6 +81,15 @@ class Runner:
         except (OSError, ValueError, KeyError):
             return None
 
+    def begun(self, name: str) -> tuple[str, ...]:
+        """The arguments with which a study was last started from a page; none, if it never was."""
+        if name not in {path.stem for path in self.home.glob("*.json")}:
+            return ()
+        try:
+            return tuple(json.loads((self.home / f"{name}.json").read_text("utf-8"))["command"][1:])
+        except (OSError, ValueError, KeyError):
+            return ()
+
     def stop(self, name: str) -> None:
         """Ask a study to stop; its runs leave checkpoints first, and go on from there another time."""
         process = self.process(name)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 INK, SOFT, FAINT, PAPER = "#1f2328", "#5c6370", "#d5d3cd", "#ffffff"
 BAND, NOISE = "#e4e2dc", "#8a8578"
 
-_SERIES = ("#3b3b3b", "#0072b2", "#d55e00", "#00805f", "#b1478f", "#a06a00")
+_SERIES = ("#3b3b3b", "#0072b2", "#d55e00", "#00805f", "#b1478f", "#6e3b00")
 _DASHES = ((1, 0), (6, 2), (2, 2), (8, 2, 2, 2), (12, 3), (4, 2, 1, 2, 1, 2))
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right")
 
@@ -30,7 +30,7 @@ DARK = {
     "#d55e00": "#ff9248",
     "#00805f": "#3cc9a3",
     "#b1478f": "#e79bcb",
-    "#a06a00": "#e8b33f",
+    "#6e3b00": "#f0d000",
 }
 
 

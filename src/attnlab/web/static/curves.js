@@ -1,8 +1,8 @@
 "use strict";
 // Curves of runs, drawn by uPlot and drawn again while they grow. An arm keeps its colour; its seeds share it.
 
-const COLOURS = ["#3b3b3b", "#0072b2", "#d55e00", "#00805f", "#b1478f", "#a06a00"];
-const DARK = ["#d8d6d0", "#56b4e9", "#ff9248", "#3cc9a3", "#e79bcb", "#e8b33f"];
+const COLOURS = ["#3b3b3b", "#0072b2", "#d55e00", "#00805f", "#b1478f", "#6e3b00"];
+const DARK = ["#d8d6d0", "#56b4e9", "#ff9248", "#3cc9a3", "#e79bcb", "#f0d000"];
 const DASHES = [[], [6, 3], [2, 2], [8, 3, 2, 3], [12, 3], [4, 2, 1, 2, 1, 2]];
 const EVERY = 3000;  // milliseconds between two looks at a study that may be running
 const night = matchMedia("(prefers-color-scheme: dark)");

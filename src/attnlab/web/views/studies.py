@@ -61,7 +61,8 @@ def curves_of(request: Request) -> JSONResponse:
 async def stop(request: Request) -> Response:
     shelf, runner = _parts(request)
     name = request.path_params["name"]
-    await run_in_threadpool(shelf.folder, name)
+    if not runner.begun(name):
+        await run_in_threadpool(shelf.folder, name)
     runner.stop(name)
     return redirect(request, f"/studies/{name}")
 
@@ -71,6 +72,9 @@ async def go_on(request: Request) -> Response:
     shelf, runner = _parts(request)
     name = request.path_params["name"]
     seeds = field(await form_of(request), "seeds").strip()
+    if name not in shelf.names() and runner.begun(name):  # it ended before anything of it was written
+        runner.start(name, runner.begun(name))
+        return redirect(request, f"/studies/{name}")
     folder, card = await run_in_threadpool(_folder_and_card, shelf, name)
     if seeds and not (seeds.isascii() and seeds.isdecimal() and card.seeds <= int(seeds) <= _MOST_SEEDS):
         raise RequestError(f"seeds: a number from {card.seeds} to {_MOST_SEEDS}, not {seeds!r}")
@@ -85,7 +89,7 @@ def _folder_and_card(shelf: Shelf, name: str) -> tuple[Path, Card]:
 def _shown(request: Request) -> dict[str, Any]:
     shelf, runner = _parts(request)
     name = request.path_params["name"]
-    if name not in shelf.names() and runner.process(name) is not None:  # started, and nothing written yet
+    if name not in shelf.names() and runner.begun(name):  # started, and nothing written yet
         empty = Card(name, "", (), 0, 0, (), 0.0)
         return _view(empty, [], runner.process(name), runner.said(name), {}, has_report=False)
     folder, card = shelf.folder(name), shelf.card(name)
