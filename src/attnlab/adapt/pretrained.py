@@ -141,12 +141,17 @@ def _refuse_pickles(place: Place) -> None:
         )
 
 
-def _give_padding(tokenizer: Any, model: Any) -> None:
-    """A decoder's tokenizer may have none; its end token does, since padding is never attended to."""
+def pad_with(tokenizer: Any) -> Any:
+    """A decoder's tokenizer may have no padding; its end token does, since padding is never attended to."""
     if tokenizer.pad_token_id is None:
         if tokenizer.eos_token is None:
             raise RequestError("this tokenizer has neither a padding token nor an end token to pad with")
         tokenizer.pad_token = tokenizer.eos_token
+    return tokenizer
+
+
+def _give_padding(tokenizer: Any, model: Any) -> None:
+    pad_with(tokenizer)
     if model.config.pad_token_id is None:
         model.config.pad_token_id = tokenizer.pad_token_id
 

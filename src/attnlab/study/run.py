@@ -134,6 +134,8 @@ def _run(declared: Study, path: Path, executor: Executor, listener: Listener) ->
     bench = declared.setup_of(declared.baseline.name).prepare(declared.base)
     store.refuse_if_other_text(bench.facts())
     _refuse_if_never_judged(declared, bench)
+    for text in bench.shown():
+        listener.note(text)
     header |= {"corpus": bench.facts(), "floors": _once(path / "floors.json", declared, bench.floors)}
     store.write_header(declared, header)
     floor_items = _once(path / "floor-items.json", declared, lambda: _plain_items(bench))
@@ -217,7 +219,8 @@ def _kept(path: Path) -> dict[str, Any]:
     """Threads and precision change the last digits of sums: a study goes on as it began."""
     try:
         began = Store(path).header["environment"]
-        return {"threads": int(began["threads"]), "bfloat16": bool(began["bfloat16"])}
+        kept = {name: bool(began[name]) for name in ("bfloat16", "bfloat16_products") if name in began}
+        return {"threads": int(began["threads"]), **kept}
     except (RequestError, KeyError, TypeError, ValueError):
         return {}
 

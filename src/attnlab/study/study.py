@@ -18,13 +18,13 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from attnlab.errors import DeclarationError, Problem, unknown
-from attnlab.spec import Part, Plain, Positive, Spec, fingerprint, merge, validate
+from attnlab.spec import Part, Plain, Positive, Spec, fingerprint, validate
+from attnlab.study.changes import changed
 from attnlab.study.kind import Held, Setup
 from attnlab.study.kinds.language_model import LanguageModel
 
 # What of a study no run depends on: it decides how much is asked of the results, and how they are shown.
 UNDECIDING = ("name", "question", "seeds", "metric", "margin")
-DEEPEST = 20  # levels of tables in a declaration; the deepest part needs five
 
 
 class Arm(Spec):
@@ -162,27 +162,6 @@ def arms_in(
                 Problem(f"{place}.{p.place}" if p.place else place, p.message) for p in error.problems
             ]
     return setups, problems
-
-
-def changed(setup: Setup, changes: Mapping[str, Any], base: Path | None) -> Setup:
-    """A set-up with an arm's changes laid over it."""
-    plain: Any = setup.plain()
-    for key, value in changes.items():
-        plain = merge(plain, written_out(type(setup), key, value))
-    return validate(type(setup), plain, source="the arm", base=base)
-
-
-def written_out(kind: type[Setup], key: str, value: Any) -> Plain:
-    """`a.b` = value as tables within tables, the first name in full where it is a shorthand."""
-    first, *rest = key.split(".")
-    valid = [*kind.model_fields, *kind.shorthands]
-    if first not in valid:
-        raise DeclarationError([Problem("", unknown("section or shorthand", first, valid))])
-    if len(rest) > DEEPEST:
-        raise DeclarationError([Problem("", f"{first!r} has nothing {len(rest)} levels below it")])
-    for place in reversed([*kind.shorthands.get(first, first).split("."), *rest]):
-        value = {place: value}
-    return value
 
 
 def slug(name: str) -> str:

@@ -47,6 +47,11 @@ class Checkpoint:
             tensors |= {f"{_OPTIMIZER}{index}/{key}": torch.as_tensor(value) for key, value in values.items()}
         return cls(tensors, facts)
 
+    @property
+    def has_optimizer(self) -> bool:
+        """Whether it was made while the model was being trained."""
+        return any(key.startswith(_OPTIMIZER) for key in self.tensors)
+
     def restore(self, model: nn.Module, optimizer: torch.optim.Optimizer | None = None) -> None:
         """Put the values back where `of` found them."""
         named = {k.removeprefix(_PARAMETER): v for k, v in self.tensors.items() if k.startswith(_PARAMETER)}

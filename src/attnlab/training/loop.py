@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Literal, Protocol, TypeVar
@@ -21,6 +22,7 @@ from attnlab.model.initial import stream
 from attnlab.training.best import Best, Watched
 from attnlab.training.checkpoint import Checkpoint
 from attnlab.training.objectives import Objective, Work
+from attnlab.training.optimizers.schedule_free import Averaging
 from attnlab.training.training import Training
 
 M = TypeVar("M", bound=nn.Module)
@@ -162,14 +164,16 @@ def train(run: Run[Any, Any], observer: Observer) -> Progress:
         row |= {"of": run.steps, "tokens": progress.tokens, "seconds": progress.seconds}
         paused = time.perf_counter()
         if progress.step in evaluate_at and progress.status == "ok":
-            progress.evaluated(run.evaluate())
-            row |= progress.last
-            if run.training.keep == "best" and progress.status == "ok":
-                _choose(run, best, progress)
+            with _as_tested(optimizer):
+                progress.evaluated(run.evaluate())
+                row |= progress.last
+                if run.training.keep == "best" and progress.status == "ok":
+                    _choose(run, best, progress)
             run.model.train()
         looked_at = progress.step in run.look_at or (progress.stopped_early and run.look_at)
         if run.look and looked_at and progress.status == "ok":
-            run.look(progress.step)
+            with _as_tested(optimizer):
+                run.look(progress.step)
         # Not training: its time is not counted as such.
         away = time.perf_counter() - paused
         started, progress.paused = started + away, progress.paused + away
@@ -187,7 +191,14 @@ def train(run: Run[Any, Any], observer: Observer) -> Progress:
             _save(run, optimizer, progress)
     if progress.best_step and progress.status == "ok":
         best.restore(run.model)
+    elif isinstance(optimizer, Averaging):
+        optimizer.settle()
     return progress
+
+
+def _as_tested(optimizer: torch.optim.Optimizer) -> AbstractContextManager[None]:
+    """With the values in the model that are tested, where the optimiser trains on others."""
+    return optimizer.evaluated() if isinstance(optimizer, Averaging) else nullcontext()
 
 
 def _choose(run: Run[Any, Any], best: Best, progress: Progress) -> None:
@@ -232,6 +243,6 @@ def _resume(run: Run[Any, Any], optimizer: torch.optim.Optimizer, observer: Obse
     if checkpoint is None:
         return Progress()
     progress = Progress(**checkpoint.facts["progress"])
-    finished = progress.step >= run.steps or progress.over  # then its optimiser is no longer kept
-    checkpoint.restore(run.model, None if finished else optimizer)
+    # Of a run that was measured the optimiser is no longer kept.
+    checkpoint.restore(run.model, optimizer if checkpoint.has_optimizer else None)
     return progress

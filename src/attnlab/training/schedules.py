@@ -37,3 +37,16 @@ class Cosine(Schedule):
             return (step + 1) / (self.warmup + 1)
         done = (step - self.warmup) / max(1, steps - self.warmup)
         return self.floor + (1 - self.floor) * 0.5 * (1 + math.cos(math.pi * min(1.0, done)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Linear(Schedule):
+    """A linear warm-up, then straight down to nothing, as fine-tuning is usually done."""
+
+    warmup: Rate = 0.06  # of the run
+
+    def factor(self, step: int, steps: int) -> float:
+        warmup = round(self.warmup * steps)
+        if step < warmup:
+            return (step + 1) / (warmup + 1)
+        return max(0.0, (steps - step) / max(1, steps - warmup))

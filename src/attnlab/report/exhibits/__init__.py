@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from attnlab.report.exhibits.amounts import amounts
 from attnlab.report.exhibits.attention import attention
 from attnlab.report.exhibits.confusion import confusion
 from attnlab.report.exhibits.exhibit import Exhibit
 from attnlab.report.exhibits.pretraining import pretraining
+from attnlab.report.exhibits.search import search
 from attnlab.report.exhibits.speakers import speakers
 from attnlab.report.exhibits.summaries import summaries
 from attnlab.report.exhibits.worst import worst
@@ -22,6 +24,8 @@ from attnlab.report.studied import Studied
 _EXHIBITS: tuple[Callable[[Studied], Exhibit | None], ...] = (
     summaries,
     confusion,
+    search,
+    amounts,
     pretraining,
     speakers,
     worst,

@@ -40,6 +40,12 @@ def curve_pictures(study: Studied) -> list[Picture]:
             "The dev split in evaluation mode, by the same function for every arm.",
             80,
         ),
+        (
+            "train_accuracy",
+            "Accuracy on what is trained on",
+            "A sample of the training split, in evaluation mode and by the function that looks at dev.",
+            80,
+        ),
         ("loss", "Training loss", "The batches trained on, as the optimiser saw them.", 50),
     ]
     found = [_curves(study, quantity, title, what, most) for quantity, title, what, most in wanted]
