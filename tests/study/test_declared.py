@@ -138,6 +138,8 @@ def test_settings_are_laid_over(folder: Path) -> None:
 def test_settings_reach_parts_that_no_file_names() -> None:
     """As the help says: `--set score=additive`, also where the file leaves the mixer to its default."""
     for name in built_in_studies():
+        if not isinstance(load_study(name).setup, LanguageModel):
+            continue
         settings = ["mask.where=renormalised", "learning_rate=0.25"]
         setup = load_study(name, settings).setup
         if isinstance(setup, LanguageModel) and isinstance(setup.model.mixer, Attention):

@@ -65,7 +65,8 @@ def _of_run(path: Path) -> Progress | None:
 
 
 def _is_fresh(path: Path) -> bool:
-    written = [p.stat().st_mtime for name in ("metrics.jsonl", "spec.json") if (p := path / name).is_file()]
+    # A run that is pretrained first has a curve of that too.
+    written = [p.stat().st_mtime for p in (*path.glob("*.jsonl"), path / "spec.json") if p.is_file()]
     return bool(written) and time.time() - max(written) < FRESH
 
 
