@@ -146,7 +146,6 @@ HEAVY = ("torch", "transformers", "datasets", "tokenizers", "peft")
         "craft",
         "study",
         "worker",
-        "a step in a worker",
     ],
 )
 def test_what_is_not_needed_is_not_loaded(code: str, never: tuple[str, ...]) -> None:

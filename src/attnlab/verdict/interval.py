@@ -12,9 +12,9 @@ import math
 from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from attnlab.errors import RequestError
+from attnlab.verdict import distributions as stats
 from attnlab.verdict.crossed import crossed_error
 from attnlab.verdict.pairs import shares, table
 
