@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import os
 import signal
@@ -13,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from attnlab.errors import StoreError
-from attnlab.wholefile import write_json, write_whole
+from attnlab.wholefile import claimed, write_json, write_whole
 
 
 def test_text_and_bytes_come_back(tmp_path: Path) -> None:
@@ -77,3 +79,14 @@ def test_killed_at_any_moment_the_file_is_one_of_the_two(tmp_path: Path) -> None
         writer.send_signal(signal.SIGKILL)
         writer.communicate()
         assert path.read_text() in contents
+
+
+def test_a_file_system_without_locks_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_locks(*what: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    with claimed(tmp_path / "free") as ours, claimed(tmp_path / "free") as theirs:
+        assert (ours, theirs) == (True, False)
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    with pytest.raises(StoreError, match="keeps no locks"), claimed(tmp_path / "one"):
+        pass

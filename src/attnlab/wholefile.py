@@ -56,7 +56,12 @@ def claimed(lock: Path) -> Iterator[bool]:
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             yield False
             return
+        except OSError as error:
+            raise StoreError(
+                f"{lock.parent}: its file system keeps no locks ({error.strerror}), and without them two "
+                "processes could do the same work; name another directory"
+            ) from None
         yield True

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -16,7 +17,7 @@ def run(
     seeds: Annotated[int | None, Parameter(name="--seeds")] = None,
     until_verdict: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     out: Path | None = None,
-    on: Literal["local"] = "local",
+    on: str = "local",
     workers: int | None = None,
 ) -> int:
     """Run a study, or what is missing of it, and write its report.
@@ -38,26 +39,28 @@ def run(
     out
         The study's directory; attnlab-runs/NAME unless given.
     on
-        Where the runs are worked on.
+        Where the runs are worked on: `local`; `ray`, or `ray:ADDRESS` for a cluster that is up already;
+        `slurm`, or `slurm:PARTITION`.
     workers
-        Worker processes; one per core unless given.
+        Worker processes, one per core unless given; on a cluster, runs at once.
     """
     from attnlab import report
     from attnlab.cli.progress import watching
-    from attnlab.errors import RequestError
     from attnlab.study import run as run_study
-    from attnlab.study.executors import Local
+    from attnlab.study.executors import executor_named, ranks
 
-    if workers is not None and workers < 1:
-        raise RequestError(f"--workers takes a number from 1 up, not {workers}")
-    with watching() as listener:
+    if ranks.is_follower():
+        return ranks.follow()
+    executor = executor_named(on, workers)
+    together = ranks.leading() if ranks.started() else contextlib.nullcontext()
+    with together, watching() as listener:
         results = run_study(
             study,
             out=out,
             seeds=seeds,
             settings=set,
             until_verdict=until_verdict,
-            on=Local(workers),
+            on=executor,
             listener=listener,
         )
     page = report.write(results.path)

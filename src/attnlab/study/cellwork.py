@@ -91,8 +91,15 @@ class Watcher:
 class Workplace:
     """One study's benches, each prepared when first needed and kept."""
 
-    def __init__(self, store: Store, study: Study, save_seconds: float = SAVE_SECONDS) -> None:
+    def __init__(
+        self,
+        store: Store,
+        study: Study,
+        save_seconds: float = SAVE_SECONDS,
+        begins: Callable[[Cell], None] = lambda cell: None,
+    ) -> None:
         self.store, self.study, self.save_seconds = store, study, save_seconds
+        self.begins = begins  # who is told of a cell that is ours and not done
 
     @lru_cache(maxsize=4)  # noqa: B019 - a workplace lives as long as its process works on the study
     def bench(self, arm: str) -> Bench:
@@ -122,6 +129,7 @@ class Workplace:
             }
             write_json(folder / "spec.json", spec)
             watcher = Watcher(Curve(folder / "metrics.jsonl"), tell, wish, self.save_seconds)
+            self.begins(cell)
             try:
                 result = self.bench(cell.arm).run(cell.arm, cell.seed, folder, watcher)
             except Interrupted:

@@ -58,6 +58,11 @@ class Setup(Spec, ABC):
     def metric_names(cls) -> tuple[str, ...]:
         """Metrics to name when one does not exist."""
 
+    @property
+    def device(self) -> str:
+        """Where its runs are worked on: `cpu` or `cuda`."""
+        return getattr(getattr(self, "training", None), "device", "cpu")
+
     def settled(self, environment: Mapping[str, Any]) -> Self:
         """With everything decided that the declaration leaves to the machine the study began on."""
         return self

@@ -23,6 +23,8 @@ from attnlab.training.best import Best, Watched
 from attnlab.training.checkpoint import Checkpoint
 from attnlab.training.objectives import Objective, Work
 from attnlab.training.optimizers.schedule_free import Averaging
+from attnlab.training.team import Elsewhere, Losses, Team
+from attnlab.training.team import team as team_of_this_process
 from attnlab.training.training import Training
 
 M = TypeVar("M", bound=nn.Module)
@@ -140,6 +142,8 @@ def train(run: Run[Any, Any], observer: Observer) -> Progress:
     """Train until the budget is used, the run diverges, or the observer asks to stop (`Interrupted`)."""
     optimizer = run.training.optimizer.build(run.model)
     rates = [group["lr"] for group in optimizer.param_groups]
+    team = team_of_this_process()
+    losses = team.losses(run.model, run.objective)
     progress = _resume(run, optimizer, observer)
     observer.begin(progress.step)
     best = Best(run.checkpoint)
@@ -148,8 +152,9 @@ def train(run: Run[Any, Any], observer: Observer) -> Progress:
     started = time.perf_counter()
     before = progress.seconds
     run.model.train()
-    if progress.step == 0 and run.look and 0 in run.look_at:
-        run.look(0)
+    look = run.look if team.is_first else None
+    if progress.step == 0 and look and 0 in run.look_at:
+        look(0)
         progress.paused += time.perf_counter() - started
         started = time.perf_counter()
     while progress.step < run.steps and not progress.over:
@@ -157,7 +162,7 @@ def train(run: Run[Any, Any], observer: Observer) -> Progress:
         for group, rate in zip(optimizer.param_groups, rates, strict=True):
             group["lr"] = rate * factor
         batch = run.batches[progress.step]
-        loss = _step(run, optimizer, batch, progress.step)
+        loss = _step(run, optimizer, batch, progress.step, team, losses)
         progress.take_in(loss, batch.tokens)
         progress.seconds = before + time.perf_counter() - started
         row: dict[str, Any] = {"step": progress.step, "loss": loss, "learning_rate": rates[0] * factor}
@@ -165,15 +170,15 @@ def train(run: Run[Any, Any], observer: Observer) -> Progress:
         paused = time.perf_counter()
         if progress.step in evaluate_at and progress.status == "ok":
             with _as_tested(optimizer):
-                progress.evaluated(run.evaluate())
+                progress.evaluated(team.told(run.evaluate))
                 row |= progress.last
                 if run.training.keep == "best" and progress.status == "ok":
-                    _choose(run, best, progress)
+                    _choose(run, best if team.is_first else None, progress)
             run.model.train()
         looked_at = progress.step in run.look_at or (progress.stopped_early and run.look_at)
-        if run.look and looked_at and progress.status == "ok":
+        if look and looked_at and progress.status == "ok":
             with _as_tested(optimizer):
-                run.look(progress.step)
+                look(progress.step)
         # Not training: its time is not counted as such.
         away = time.perf_counter() - paused
         started, progress.paused = started + away, progress.paused + away
@@ -184,11 +189,13 @@ def train(run: Run[Any, Any], observer: Observer) -> Progress:
             or progress.over
         ):
             observer.row(row)
-        if observer.should_stop():
+        stop = team.agree(observer.should_stop)
+        if team.is_first and (stop or observer.should_save()):
             _save(run, optimizer, progress)
+        if stop:
             raise Interrupted
-        if observer.should_save():
-            _save(run, optimizer, progress)
+    if not team.is_first:
+        raise Elsewhere
     if progress.best_step and progress.status == "ok":
         best.restore(run.model)
     elif isinstance(optimizer, Averaging):
@@ -201,12 +208,13 @@ def _as_tested(optimizer: torch.optim.Optimizer) -> AbstractContextManager[None]
     return optimizer.evaluated() if isinstance(optimizer, Averaging) else nullcontext()
 
 
-def _choose(run: Run[Any, Any], best: Best, progress: Progress) -> None:
+def _choose(run: Run[Any, Any], best: Best | None, progress: Progress) -> None:
     """Put this state aside if it is the best so far; end the run where better ones are no longer expected."""
     value = progress.last[run.watched.name]
     if run.watched.is_better(value, progress.best):
         progress.best, progress.best_step, progress.waited = value, progress.step, 0
-        best.keep(run.model, progress.step)
+        if best:
+            best.keep(run.model, progress.step)
     else:
         progress.waited += 1
     patience = run.training.patience
@@ -215,21 +223,25 @@ def _choose(run: Run[Any, Any], best: Best, progress: Progress) -> None:
     )
 
 
-def _step(run: Run[Any, Any], optimizer: torch.optim.Optimizer, batch: Work, step: int) -> float:
+def _step(
+    run: Run[Any, Any], optimizer: torch.optim.Optimizer, batch: Work, step: int, team: Team, losses: Losses
+) -> float:
     """One step; gives back the mean loss over the batch's targets."""
-    torch.manual_seed(stream(run.seed, "step", step))
+    torch.manual_seed(stream(run.seed, "step", step, *team.place))
     optimizer.zero_grad(set_to_none=True)
     total = 0.0
-    pieces = [batch] if run.training.accumulate == 1 else batch.split(run.training.accumulate)
-    for piece in pieces:
-        # By the targets of the whole batch: pieces of unequal length then add up to the same gradient.
-        loss = run.objective(run.model, piece) / batch.targets
-        loss.backward()
+    mine, counts = team.share(batch)
+    pieces = [mine] if run.training.accumulate == 1 else [*mine.split(run.training.accumulate)]
+    for number, piece in enumerate(pieces, start=1):
+        with team.adding_up(losses, last=number == len(pieces)):
+            # By the targets of the whole batch: pieces of unequal length then add up to the same gradient.
+            loss = losses(piece) * counts / batch.targets
+            loss.backward()
         total += loss.item()
     if run.training.clip is not None:
         nn.utils.clip_grad_norm_(run.model.parameters(), run.training.clip)
     optimizer.step()
-    return total
+    return team.total(total)
 
 
 def _save(run: Run[Any, Any], optimizer: torch.optim.Optimizer, progress: Progress) -> None:
