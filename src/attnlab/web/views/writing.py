@@ -18,6 +18,7 @@ from attnlab.web.shelf import Shelf, read_json
 
 STRATEGIES = "greedy\nplain\ntemperature=0.7\ntop-k=20\ntop-p=0.7\nbeam=4"
 _MOST = {"strategies": 12, "count": 20, "longest": 400, "prompt": 4000}
+_PATIENCE = 300.0  # seconds: twenty continuations by a search of some width take their time
 _Run = tuple[str, str]  # its place, as the directory lists it, and what it is called
 
 _EMPTY = {"run": "", "prompt": "", "strategies": STRATEGIES, "count": "3", "longest": "40", "seed": "0"}
@@ -67,6 +68,7 @@ def _written(request: Request, filled: Mapping[str, str]) -> list[Mapping[str, A
             "--json",
         ],
         shelf.root,
+        _PATIENCE,
     )
 
 
