@@ -174,7 +174,7 @@ def overlap(study: Studied) -> str:
     reached += [
         f"{name} {numbers.plain(known[unseen])}" for name, known in study.floors.items() if unseen in known
     ]
-    return f"{said} {label(unseen).capitalize()}, on the others alone: {numbers.listed(reached)}."
+    return f"{said} On the others alone ({label(unseen)}): {numbers.listed(reached)}."
 
 
 _MUCH = 0.05  # of the held-out texts
