@@ -15,7 +15,7 @@ from attnlab.training.precision import multiplies_bfloat16
 from benchmarks import performance
 from benchmarks.performance import RESULTS
 
-BENCHMARKS = ("training", "studies", "startup", "growth", "parts", "tuning")
+BENCHMARKS = ("training", "generation", "studies", "startup", "growth", "parts", "tuning")
 
 
 def main(names: list[str]) -> None:

@@ -141,6 +141,8 @@ def test_settings_reach_parts_that_no_file_names() -> None:
         if not isinstance(load_study(name).setup, LanguageModel):
             continue
         settings = ["mask.where=renormalised", "learning_rate=0.25"]
+        if not isinstance(load_study(name).setup, LanguageModel):
+            continue
         setup = load_study(name, settings).setup
         if isinstance(setup, LanguageModel) and isinstance(setup.model.mixer, Attention):
             assert setup.model.mixer.mask == Causal(where="renormalised")

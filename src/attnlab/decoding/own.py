@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from torch import Tensor
 
 from attnlab.attention import Layout
+from attnlab.decoding.compiled import CompiledReading, kernel, not_compiled_because
 from attnlab.decoding.writer import Reading
 from attnlab.model import DecoderModel
 from attnlab.tokens import Vocabulary
@@ -27,6 +28,8 @@ class OwnWriter:
         self.never: tuple[int, ...] = (vocabulary.start,)
 
     def begin(self, *, vectors: bool = False) -> Reading:
+        if not_compiled_because(self.model) is None and kernel() is not None:
+            return CompiledReading(self.model)
         return StatefulReading(self.model)
 
     def logits(self, tokens_BT: Tensor) -> Tensor:

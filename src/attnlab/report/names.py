@@ -18,6 +18,14 @@ _KNOWN = {
     "rouge_2": "ROUGE-2",
     "rouge_l": "ROUGE-L",
     "rouge_lsum": "ROUGE-Lsum",
+    "model_loss": "loss under the model",
+    "model_perplexity": "perplexity under the model",
+    "second_loss": "loss under the second model",
+    "second_perplexity": "perplexity under the second model",
+    "distinct_1": "distinct-1",
+    "distinct_2": "distinct-2",
+    "distinct_3": "distinct-3",
+    "self_bleu": "self-BLEU",
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from attnlab.adapt.places import PACKAGE, find
 from attnlab.decoding import OwnWriter, Writer, open_pretrained
 from attnlab.errors import RequestError, StoreError, unknown
 from attnlab.study.kinds.language_model import LanguageModel
@@ -15,15 +16,22 @@ HUB = "hf:"
 
 
 def open_writer(target: str, arm: str | None = None, seed: int = 0, base: Path | None = None) -> Writer:
-    """The language model that `target` names: `hf:directory-or-name`, the folder of a run, or the directory
-    of a study, of which `arm` (its baseline unless given) and `seed` say which run."""
+    """The language model that `target` names: `hf:directory-or-name`, `package:NAME`, a directory with a
+    checkpoint of transformers, the folder of a run, or the directory of a study, of which `arm` (its baseline
+    unless given) and `seed` say which run."""
     if target.startswith(HUB):
-        return open_pretrained(target.removeprefix(HUB))
+        named = target.removeprefix(HUB)
+        beside = (base or Path()) / Path(named).expanduser()
+        return open_pretrained(str(beside) if beside.is_dir() else named)
+    if target.startswith(PACKAGE):
+        return open_pretrained(find(target).source)
     path = (base or Path()) / Path(target).expanduser()
+    if (path / "config.json").is_file():
+        return open_pretrained(str(path))
     if not path.is_dir():
         raise RequestError(
             f"{target!r} is not a directory: name the folder of a run (attnlab-runs/STUDY/runs/ARM/SEED) or "
-            f"of a study, or {HUB}directory-or-name for a model of transformers"
+            f"of a study, or {HUB}directory-or-name for a model of transformers, or {PACKAGE}NAME"
         )
     if (path / "study.json").is_file():
         return open_run(_run_of(path, arm, seed))

@@ -11,7 +11,9 @@ from collections.abc import Callable
 
 from attnlab.report.exhibits.amounts import amounts
 from attnlab.report.exhibits.attention import attention
+from attnlab.report.exhibits.chances import chances
 from attnlab.report.exhibits.confusion import confusion
+from attnlab.report.exhibits.decoding import decoding
 from attnlab.report.exhibits.exhibit import Exhibit
 from attnlab.report.exhibits.pretraining import pretraining
 from attnlab.report.exhibits.search import search
@@ -29,6 +31,8 @@ _EXHIBITS: tuple[Callable[[Studied], Exhibit | None], ...] = (
     pretraining,
     speakers,
     worst,
+    decoding,
+    chances,
     attention,
 )
 
