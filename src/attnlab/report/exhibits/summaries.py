@@ -3,7 +3,7 @@ side."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,17 @@ from attnlab.report.tables.arms import kind_of, name_cell
 from attnlab.report.tables.table import Cell, Column, Row, Table, cells, table
 from attnlab.verdict import mean_interval
 
-_MEASURES = ("rouge_1", "rouge_2", "rouge_l", "rouge_lsum", "words", "copied", "repeated")
+_ROUGE = ("rouge_1", "rouge_2", "rouge_l", "rouge_lsum")
+_BESIDE = ("words", "copied", "repeated")
+_MEANS = (
+    "Mean over documents and seeds, with its 95 % interval: what other documents, and other seeds, might "
+    "have given. Intervals that overlap say nothing about a difference: the verdict pairs arms document by "
+    "document. Of several references the nearest counts; the row of people has one fewer."
+)
+_SHARES = (
+    "Copied: of the runs of three words in a text, the share that stand in the document. Repeated: the share "
+    "that the text had before."
+)
 _SOURCE = 700  # characters of a document that are shown
 
 
@@ -26,7 +36,11 @@ def summaries(study: Studied) -> Exhibit | None:
     if kept is None:
         return None
     documents = max(len(run.items["test"].names) for run in study.runs if "test" in run.items)
-    tables = [_scores(study, kept), _side_by_side(study, kept)]
+    tables = [
+        _table(study, kept, "rouge", "ROUGE against what people wrote", _ROUGE, _MEANS),
+        _table(study, kept, "beside-rouge", "What ROUGE does not see", _BESIDE, _SHARES),
+        _side_by_side(study, kept),
+    ]
     return Exhibit(
         key="h-summaries",
         title="What they wrote",
@@ -40,36 +54,31 @@ def _first(study: Studied) -> Mapping[str, Any] | None:
     return next((run.exhibits["summaries"] for run in study.runs if "summaries" in run.exhibits), None)
 
 
-def _scores(study: Studied, kept: Mapping[str, Any]) -> Table | None:
+def _table(
+    study: Studied, kept: Mapping[str, Any], key: str, caption: str, measures: Sequence[str], note: str
+) -> Table | None:
     """An arm a row; people, where several wrote about each document, and the floor below."""
-    columns = [Column("who wrote", number=False), *(Column(label(name)) for name in _MEASURES)]
-    rows: list[Row | None] = [_arm_row(study, arm) for arm in study.arms]
+    columns = [Column("who wrote", number=False), *(Column(label(name)) for name in measures)]
+    rows: list[Row | None] = [_arm_row(study, arm, measures) for arm in study.arms]
     others = {"people, one against the others": kept.get("people") or {}, **study.floors}
     rows += [
-        Row(cells(name, *(numbers.plain(facts[m], 3) if m in facts else "" for m in _MEASURES)), "floor")
+        Row(cells(name, *(numbers.plain(facts[m], 3) if m in facts else "" for m in measures)), "floor")
         for name, facts in others.items()
         if facts
     ]
-    note = (
-        "Mean over documents and seeds, with its 95 % interval: what other documents, and other seeds, might "
-        "have given. Intervals that overlap say nothing about a difference: the verdict pairs arms document "
-        "by document. Copied: runs of three words that stand in the document; repeated: runs of three words "
-        "that the text had before. Of several references the nearest counts; the row of people has one fewer."
-    )
-    return table(
-        "summaries", "ROUGE against what people wrote, and what ROUGE does not see", columns, rows, note
-    )
+    return table(key, caption, columns, rows, note)
 
 
-def _arm_row(study: Studied, arm: Arm) -> Row | None:
+def _arm_row(study: Studied, arm: Arm, measures: Sequence[str]) -> Row | None:
     items = [run.items["test"] for run in arm.runs if run.counts and "test" in run.items]
     if not items:
         return None
     figures = []
-    for name in _MEASURES:
+    for name in measures:
         found = mean_interval(np.array([one[name] for one in items]))
         places = 1 if name == "words" else 3
-        low, high = (numbers.fixed(value, places) for value in (found.low, found.high))
+        # None of these measures can be below 0, whatever its interval.
+        low, high = (numbers.fixed(max(value, 0.0), places) for value in (found.low, found.high))
         figures.append(Cell(numbers.fixed(found.mean, places), note=f"{low} to {high}"))
     return Row((name_cell(study, arm), *figures), kind_of(study, arm))
 
