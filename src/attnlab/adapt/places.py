@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib.metadata
 from dataclasses import dataclass
 from pathlib import Path
 
-from attnlab.errors import RequestError, unknown
+from attnlab.errors import RequestError
 
 PACKAGE = "package:"
 
@@ -72,4 +73,8 @@ def _no_directory(named: str, path: Path) -> str:
     if path.is_file():
         return f"{named!r} is a file: a checkpoint is the directory with config.json and .safetensors in it"
     beside = [p.name for p in path.parent.iterdir() if p.is_dir()] if path.parent.is_dir() else []
-    return f"{unknown('directory', path.name, beside)} in {path.parent}"
+    near = difflib.get_close_matches(path.name, beside, n=1, cutoff=0.5)
+    hint = f"; did you mean {str(path.parent / near[0])!r}?" if near else ""
+    return (
+        f"there is no directory {named!r} for a checkpoint{hint} (also: package:NAME, or a name on the hub)"
+    )

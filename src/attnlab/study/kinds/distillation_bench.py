@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +21,7 @@ from attnlab.corpus import Document
 from attnlab.corpus.overlap import overlaps
 from attnlab.corpus.split import spread
 from attnlab.decoding import HubWriter, cache_check, padding_check
+from attnlab.errors import DeclarationError, Problem, RequestError
 from attnlab.evaluation.rouge import refuse_without_rouge, words
 from attnlab.evaluation.summaries import ALL, Written, measure, opening
 from attnlab.model.count import count_parameters, derive
@@ -31,6 +31,7 @@ from attnlab.study.kind import Bench
 from attnlab.tokens.cache import folder as cache_folder
 from attnlab.training import Checkpoint, Observer, Progress, Run, train
 from attnlab.training.device import present
+from attnlab.training.seldom import Seldom
 from attnlab.wholefile import write_whole
 
 if TYPE_CHECKING:
@@ -48,10 +49,16 @@ class DistillationBench(Bench):
         refuse_without_rouge()
         self.setup, self.base = setup, base
         self.device = present(setup.training.device)
-        self.tokenizer = self._own.tokenizer(base)
+        whole, teachers, students = _all_there(
+            {
+                "corpus": lambda: setup.corpus.load(base),
+                "teacher": lambda: setup.teacher.tokenizer(base),
+                "student": lambda: setup.student.tokenizer(base),
+            }
+        )
+        self.tokenizer = teachers if setup.lesson.by_teacher else students
         if setup.lesson.on_logits:
-            refuse_other_vocabulary(self.tokenizer, setup.teacher.tokenizer(base))
-        whole = setup.corpus.load(base)
+            refuse_other_vocabulary(students, teachers)
         self.provenance, self.splits = whole.provenance, setup.take.of(whole)
 
     @property
@@ -175,7 +182,7 @@ class DistillationBench(Bench):
                 evaluate=evaluate,
                 checkpoint=checkpoint,
             ),
-            _Seldom(observer),
+            Seldom(observer),
         )
         Checkpoint.of(model, None, {"seed": seed, "progress": vars(progress)}).write(checkpoint)
         return progress
@@ -254,22 +261,19 @@ class DistillationBench(Bench):
         }
 
 
-class _Seldom:
-    """An observer who is told everything, and has large checkpoints written less often."""
-
-    seconds = 120.0
-
-    def __init__(self, observer: Observer) -> None:
-        self.observer = observer
-        self.begin, self.row, self.note = observer.begin, observer.row, observer.note
-        self.should_stop = observer.should_stop
-        self._saved = time.monotonic()
-
-    def should_save(self) -> bool:
-        if time.monotonic() - self._saved < self.seconds or not self.observer.should_save():
-            return False
-        self._saved = time.monotonic()
-        return True
+def _all_there(wanted: Mapping[str, Callable[[], Any]]) -> list[Any]:
+    """What a study is made of, or one error that says everything that is missing."""
+    found, problems = [], []
+    for place, get in wanted.items():
+        try:
+            found.append(get())
+        except RequestError as error:
+            problems.append(Problem(place, str(error)))
+    if problems:
+        raise DeclarationError(
+            problems, "what the study works on (docs/distilling.md says where it comes from)"
+        )
+    return found
 
 
 def _as_written(documents: Sequence[Document], texts: Sequence[str]) -> list[Written]:
