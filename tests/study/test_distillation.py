@@ -205,7 +205,7 @@ def test_a_second_run_writes_nothing_anew(made: Path, results: Any) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (["teacher.checkpoint=./nowhere"], r"there is no directory '\./nowhere' for a checkpoint"),
+        (["teacher.checkpoint=./nowhere"], r"there is no directory '\./nowhere' "),
         (["corpus.train=absent.jsonl"], r"absent\.jsonl"),
         (["corpus.references=[]"], "say which columns hold what people wrote under corpus.references"),
         (["corpus.text=dialog"], "did you mean 'dialogue'"),
@@ -264,5 +264,5 @@ def test_the_built_in_study_is_sound_and_says_what_is_missing(
         "teachers-texts",
         "teachers-logits",
     ]
-    with pytest.raises(AttnlabError, match=r"3 problems(?s:.*)corpus: .*train\.jsonl(?s:.*)'smollm2'"):
+    with pytest.raises(AttnlabError, match=r"3 problems(?s:.*)corpus: .*train\.jsonl(?s:.*)'\./smollm2'"):
         run("distillation", out=tmp_path / "out", on=InProcess())

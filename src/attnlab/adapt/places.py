@@ -74,7 +74,5 @@ def _no_directory(named: str, path: Path) -> str:
         return f"{named!r} is a file: a checkpoint is the directory with config.json and .safetensors in it"
     beside = [p.name for p in path.parent.iterdir() if p.is_dir()] if path.parent.is_dir() else []
     near = difflib.get_close_matches(path.name, beside, n=1, cutoff=0.5)
-    hint = f"; did you mean {str(path.parent / near[0])!r}?" if near else ""
-    return (
-        f"there is no directory {named!r} for a checkpoint{hint} (also: package:NAME, or a name on the hub)"
-    )
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return f"there is no directory {named!r}{hint} (a checkpoint is one, package:NAME, or a name on the hub)"
