@@ -213,7 +213,7 @@ def test_ctrl_c_leaves_a_checkpoint_and_exit_code_130(folder: Path, start: Start
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
-    assert "attnlab: interrupted" in errors
+    assert "attnlab: interrupted: what is done is kept, and the same command goes on from there" in errors
     assert "Traceback" not in output + errors
     assert not any(Path(f"/proc/{pid}/cmdline").exists() for pid in workers)
     checkpoints = list(out.glob("runs/*/*/checkpoint.safetensors"))

@@ -50,8 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain(str(error), 2)
     except AttnlabError as error:
         return _complain(str(error), error.exit_code)
-    except KeyboardInterrupt:
-        return _complain("interrupted", 130)
+    except KeyboardInterrupt as stopped:
+        return _complain(": ".join(["interrupted", *map(str, stopped.args)]), 130)
     except BrokenPipeError:  # whoever read our output has seen enough
         sys.stderr.close()
         return 0

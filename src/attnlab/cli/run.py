@@ -53,16 +53,19 @@ def run(
         return ranks.follow()
     executor = executor_named(on, workers)
     together = ranks.leading() if ranks.started() else contextlib.nullcontext()
-    with together, watching() as listener:
-        results = run_study(
-            study,
-            out=out,
-            seeds=seeds,
-            settings=set,
-            until_verdict=until_verdict,
-            on=executor,
-            listener=listener,
-        )
+    try:
+        with together, watching() as listener:
+            results = run_study(
+                study,
+                out=out,
+                seeds=seeds,
+                settings=set,
+                until_verdict=until_verdict,
+                on=executor,
+                listener=listener,
+            )
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("what is done is kept, and the same command goes on from there") from None
     page = report.write(results.path)
     print(report.table(results.path, "terminal"))
     for failure in results.failed:
