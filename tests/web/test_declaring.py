@@ -155,3 +155,21 @@ def test_a_declaration_to_begin_with(page: Page) -> None:
     assert "after the softmax" in page.ask("/new?from=masking").text
     assert page.ask("/new?from=maskin").status == 404
     assert "question = " in page.ask("/new?like=score").text
+
+
+@pytest.mark.parametrize(
+    "asks",
+    [
+        "[model]\ntrust_remote_code = true",
+        '[model]\ntrust_remote_code = "true"',
+        "[model]\ntrust_remote_code = 1",
+        '[search]\npart = "grid"\n[search.space]\n"model.trust_remote_code" = [true]',
+        '[search]\npart = "grid"\n[search.space]\nmodel = [{ trust_remote_code = true }]',
+    ],
+)
+def test_a_checkpoints_code_is_not_run_however_it_is_asked_for(tmp_path: Path, asks: str) -> None:
+    text = f'name = "t"\nquestion = "?"\nkind = "tuning"\n{asks}\n[[arms]]\nname = "a"\n'
+    barred = check(text, Settings(tmp_path.resolve())).problems
+    assert any("--allow-code" in problem.message for problem in barred)
+    plain = text.replace("true", "false").replace("= 1", "= false").replace('"false"', "false")
+    assert not any("--allow-code" in p.message for p in check(plain, Settings(tmp_path.resolve())).problems)

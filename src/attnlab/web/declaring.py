@@ -96,8 +96,10 @@ def _barred(plain: Mapping[str, Any], settings: Settings) -> Iterator[Problem]:
                 )
         elif not settings.allow_code and _leads_out(value, settings.root):
             yield Problem(place, f"{value!r} lies outside the page's directory, of which it reads nothing")
-    for place, flag in _flags(plain):
-        if flag and place.rpartition(".")[2] == "trust_remote_code" and not settings.allow_code:
+    for place, value in _leaves(plain, ""):
+        # Whatever is not plainly false: "true" and 1 would do as well, and so would one value of a search.
+        asked = "trust_remote_code" in re.split(r"[.\[\]]", place) and value is not False
+        if asked and not settings.allow_code:
             yield Problem(place, "another's code runs here only if the page was started with --allow-code")
 
 
@@ -114,10 +116,6 @@ def _leads_out(text: str, root: Path) -> bool:
 
 def _texts(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
     yield from ((at, leaf) for at, leaf in _leaves(value, place) if isinstance(leaf, str))
-
-
-def _flags(value: Any) -> Iterator[tuple[str, bool]]:
-    yield from ((at, leaf) for at, leaf in _leaves(value, "") if isinstance(leaf, bool))
 
 
 def _leaves(value: Any, place: str) -> Iterator[tuple[str, Any]]:
