@@ -121,6 +121,12 @@ def test_the_page_is_ready_in_a_second(root: Path) -> None:
         assert page.close() == ""
 
 
+def test_a_study_that_a_terminal_runs_is_listed_as_running(page: Page, root: Path) -> None:
+    os.utime(next((root / "half done").glob("runs/*/*/metrics.jsonl")))
+    (card,) = (part for part in page.ask("/list").text.split("<li id=") if "/studies/half%20done" in part)
+    assert 'class="badge running"' in card
+
+
 def test_cards_come_latest_first(root: Path) -> None:
     changed = [card.changed for card in Shelf(root).cards()]
     assert changed == sorted(changed, reverse=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from attnlab.errors import RequestError
-from attnlab.web.progress import Progress, curves, progress
+from attnlab.web.progress import FRESH, Progress, curves, progress
 from attnlab.web.respond import field, form_of, page, redirect
 from attnlab.web.running import Process, Runner
 from attnlab.web.shelf import Card, Shelf, read_json
@@ -128,6 +129,8 @@ def _state(card: Card, process: Process | None, runs: list[Progress] | None = No
     if card.total and card.done >= card.total:
         return "done"
     if runs and any(run.status == "running" for run in runs):
+        return "running"
+    if runs is None and time.time() - card.changed < FRESH:  # the list, which looks at no run
         return "running"
     return "half done" if card.done or (runs and any(run.step for run in runs)) else "waiting"
 
