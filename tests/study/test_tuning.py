@@ -228,7 +228,7 @@ def test_an_example_is_shown_before_anything_is_trained(place: Path) -> None:
     assert shown < notes.said.index("planned")
 
 
-@pytest.mark.parametrize("name", ["fine-tuning", "encoders", "how-much"])
+@pytest.mark.parametrize("name", ["fine-tuning", "encoders", "how-much", "products"])
 def test_the_built_in_studies_hold(name: str) -> None:
     study = load_study(built_in_studies()[name])
     assert study.setup.kind == "tuning"
