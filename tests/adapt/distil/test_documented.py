@@ -63,3 +63,10 @@ def test_the_student_of_the_built_in_study_is_the_one_that_is_explained() -> Non
     assert declared["student"] == EXAMPLES[0]["student"]
     assert len(declared["student"]["layers_kept"]) == 20
     assert load_study("distillation").setup.default_metric == Distillation.metric_names()[0]
+
+
+def test_the_commands_in_the_built_in_study_hold() -> None:
+    text = built_in_studies()["distillation"].read_text("utf-8")
+    settings = re.findall(r"^#   attnlab run distillation --set '?(.*?)'?$", text, re.MULTILINE)
+    parts = [load_study("distillation", [setting]).setup.plain()["corpus"]["part"] for setting in settings]
+    assert parts == ["table", "hub"]
