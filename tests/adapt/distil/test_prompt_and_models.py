@@ -64,6 +64,8 @@ def test_an_answer_ends_unless_it_was_cut(tokenizer: Any) -> None:
     assert tokenizer.decode(ids[:-1]) == "tom asks ann"
     assert ids[-1] == end
     assert end not in answer(tokenizer, "tom asks ann", SAY, 3)
+    assert end not in answer(tokenizer, "tom asks ann", SAY, 9, ends=False)
+    assert answer(tokenizer, "", SAY, 9, ends=False) == (end,)
 
 
 @pytest.mark.parametrize("instruction", ["no place", "{text} and {text}"])

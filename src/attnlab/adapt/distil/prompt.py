@@ -96,11 +96,13 @@ def _encoded(tokenizer: Any, text: str, prompt: Prompt) -> list[int]:
     return list(tokenizer(whole, add_special_tokens=False, verbose=False)["input_ids"])
 
 
-def answer(tokenizer: Any, text: str, prompt: Prompt, longest: int) -> tuple[int, ...]:
-    """What a model should say after a request: the text, cut at `longest` tokens, and the end."""
+def answer(tokenizer: Any, text: str, prompt: Prompt, longest: int, *, ends: bool = True) -> tuple[int, ...]:
+    """What a model should say after a request: the text, cut at `longest` tokens, and the end; not the end of
+    one that was cut, here or when it was written (`ends`)."""
     if tokenizer.eos_token_id is None:
         raise RequestError("this tokenizer has no token that ends a text, so nothing would ever end")
     between = "" if prompt.chat or prompt.instruction[-1:].isspace() else " "
-    ids = tokenizer(between + text.strip(), add_special_tokens=False, verbose=False)["input_ids"]
-    # One that was cut has not ended.
-    return (*ids, int(tokenizer.eos_token_id)) if len(ids) < longest else tuple(ids[:longest])
+    ids = tuple(tokenizer(between + text.strip(), add_special_tokens=False, verbose=False)["input_ids"])
+    whole = ends and len(ids) < longest
+    # A text of nothing, which has no end either, is still something to answer.
+    return (*ids, int(tokenizer.eos_token_id)) if whole or not ids else ids[:longest]

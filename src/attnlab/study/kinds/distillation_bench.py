@@ -127,11 +127,11 @@ class DistillationBench(Bench):
 
     def run(self, arm: str, seed: int, folder: Path, observer: Observer) -> RunResult:
         lesson = self.setup.lesson
-        loaded = self._own.load(self.base)
-        loaded.model.to(self.device)
         common: dict[str, Any] = {"arm": arm, "seed": seed}
         metrics: dict[str, float] = {}
+        loaded: Loaded | None = None
         if lesson.trains:
+            loaded = self._loaded(self._own)
             progress = self._train(loaded, seed, folder, observer)
             common |= {"seconds": progress.seconds, "steps": progress.step}
             common["tokens_per_second"] = progress.tokens / progress.seconds if progress.seconds else 0.0
@@ -145,7 +145,9 @@ class DistillationBench(Bench):
             identity = {"run": fingerprint(self.setup.plain()), "seed": seed}
         texts = self._texts(identity, asked, folder / "texts" if lesson.trains else None)
         what = f"the test split, {len(asked)} texts"
-        written = texts.write(lambda: self._writer(loaded, self.setup.precision), observer, what)
+        written = texts.write(
+            lambda: self._writer(loaded or self._loaded(self._own), self.setup.precision), observer, what
+        )
         _keep(folder / "texts.jsonl", test, written)
         items = measure(_as_written(test, [one.text for one in written]))
         metrics |= {f"test_{name}": items.mean(name) for name in ALL}
@@ -162,7 +164,7 @@ class DistillationBench(Bench):
         setup = self.setup
         lesson, training, model = setup.lesson, setup.training, loaded.model
         learned, dev = self._to_learn(observer), self._learned("dev")
-        teacher = setup.teacher.load(self.base).model.to(self.device) if lesson.on_logits else None
+        teacher = self._loaded(setup.teacher).model if lesson.on_logits else None
         batches = PairBatches(learned, training.batch, seed)
         checkpoint = folder / "checkpoint.safetensors"
         sample = [learned[place] for place in spread(len(learned), min(len(dev), len(learned)))]
@@ -198,12 +200,12 @@ class DistillationBench(Bench):
         asked = ask(tokenizer, documents, self.setup.prompt, teacher.checkpoint)
         texts = self._texts(self._identity(teacher), asked)
         written = texts.write(
-            lambda: self._writer(teacher.load(self.base), self.setup.precision),
+            lambda: self._writer(self._loaded(teacher), self.setup.precision),
             observer,
             f"the teacher's texts for {len(asked)} documents",
         )
         return [
-            pair if place in by_people else Pair(pair.asked, self._answer(text.text))
+            pair if place in by_people else Pair(pair.asked, self._answer(text.text, ends=text.ended))
             for place, (pair, text) in enumerate(zip(own, written, strict=True))
         ]
 
@@ -220,8 +222,8 @@ class DistillationBench(Bench):
             for asked, document in zip(self._asked(split).ids, self.splits[split], strict=True)
         ]
 
-    def _answer(self, text: str) -> tuple[int, ...]:
-        return answer(self.tokenizer, text, self.setup.prompt, self.setup.writing.longest)
+    def _answer(self, text: str, *, ends: bool = True) -> tuple[int, ...]:
+        return answer(self.tokenizer, text, self.setup.prompt, self.setup.writing.longest, ends=ends)
 
     def _identity(self, writer: Teacher) -> dict[str, Any]:
         return {**writer.identity(self.base), "precision": self.setup.precision}
@@ -230,6 +232,11 @@ class DistillationBench(Bench):
         """Of a run in its folder; of a checkpoint as it is in the cache, for all runs and studies."""
         texts = Texts(folder or Path(), asked, self.setup.writing, identity)
         return texts if folder else texts.at(cache_folder().path / "texts" / texts.key)
+
+    def _loaded(self, which: Teacher) -> Loaded:
+        loaded = which.load(self.base)
+        loaded.model.to(self.device)
+        return loaded
 
     def _writer(self, loaded: Loaded, precision: Precision) -> HubWriter:
         if precision == "bfloat16":
