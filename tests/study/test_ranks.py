@@ -13,8 +13,12 @@ from typing import Any
 
 import pytest
 
-from attnlab.study import run
+from attnlab.errors import RequestError
+from attnlab.study import load_study, run
 from attnlab.study.curve import read_curve
+from attnlab.study.executors import Silent
+from attnlab.study.executors.ranks import Ranks
+from attnlab.study.store import Cell, Store
 from attnlab.training import Checkpoint
 
 from .small import DECLARATION, InProcess, measured
@@ -97,6 +101,13 @@ def test_a_checkpoint_of_two_is_gone_on_from_by_one(folder: Path) -> None:
     assert apart(measured(alone.plain), measured(went_on.plain)) < 1e-3  # hundreds of steps later
     first = losses(out, "dot")[: kept["step"] // 3]
     assert max(abs(a - b) for a, b in zip(first, losses(folder / "alone", "dot"), strict=False)) < _CLOSE
+
+
+def test_a_run_of_several_trainings_is_refused(folder: Path) -> None:
+    study = load_study("speeches-classifier")
+    store = Store.open_for(study, folder / "out", {})
+    with pytest.raises(RequestError, match="a run of the kind 'classifier' is more than one training"):
+        Ranks().run(store, [Cell(study.baseline.name, 0)], {"threads": 1}, Silent())
 
 
 def test_under_torchrun_there_is_no_other_place_to_run_on(

@@ -47,6 +47,7 @@ class Setup(Spec, ABC):
     shorthands: ClassVar[Mapping[str, str]] = {}  # what an arm may write instead of the full place
     default_metric: ClassVar[str]
     default_margin: ClassVar[float]
+    trains_once: ClassVar[bool] = False  # whether a run is one training, which several processes can share
 
     @classmethod
     @abstractmethod

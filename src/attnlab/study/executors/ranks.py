@@ -61,6 +61,12 @@ class Ranks:
         }
 
     def run(self, store: Store, cells: Sequence[Cell], plan: Mapping[str, Any], listener: Listener) -> None:
+        study = store.study()
+        if not study.setup.trains_once:
+            raise RequestError(
+                f"a run of the kind {study.setup.kind!r} is more than one training, and torchrun's processes "
+                "share one only: run it without torchrun"
+            )
         threads = int(plan["threads"])
         torch.set_num_threads(threads)
 
@@ -73,7 +79,7 @@ class Ranks:
             elif event == "note":
                 listener.note(f"{cell.arm}, seed {cell.seed}: {about['text']}")
 
-        workplace = Workplace(store, store.study(), self.save_seconds, begins=together)
+        workplace = Workplace(store, study, self.save_seconds, begins=together)
         wish = Signals()
         for cell in cells:
             outcome = workplace.work_on(cell, tell, wish)

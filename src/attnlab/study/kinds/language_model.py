@@ -67,6 +67,7 @@ class LanguageModel(Setup):
     """A decoder trained to predict the next token of a corpus."""
 
     kind: ClassVar[str] = "language-model"
+    trains_once: ClassVar[bool] = True
     default_metric: ClassVar[str] = "test_loss"
     default_margin: ClassVar[float] = 0.01  # nats per token: one per cent of the perplexity
     shorthands: ClassVar[Mapping[str, str]] = SHORTHANDS
