@@ -100,7 +100,7 @@ def kill_tree(process: subprocess.Popen[str]) -> list[int]:
     return tree
 
 
-def wait_for(condition: Callable[[], Any], process: subprocess.Popen[str], seconds: float = 60) -> None:
+def wait_for(condition: Callable[[], Any], process: subprocess.Popen[str], seconds: float = 200) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         if process.poll() is not None:
