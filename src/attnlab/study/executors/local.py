@@ -54,7 +54,7 @@ class Local:
         if self.workers is not None:
             return f"{chosen}: so many processes were asked for"
         if threads == 1:
-            return f"{chosen}: two runs side by side do more than one run on two cores, or than seeds stacked"
+            return f"{chosen}: a process of its own for every core, since small models gain little by threads"
         return f"{chosen}: there are more cores than runs"
 
     def run(self, store: Store, cells: Sequence[Cell], plan: Mapping[str, Any], listener: Listener) -> None:
