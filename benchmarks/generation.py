@@ -18,7 +18,7 @@ from attnlab.decoding.strategy import Task
 from attnlab.decoding.writer import Reading
 from attnlab.model import Decoder, DecoderModel
 from attnlab.tokens import Words
-from benchmarks.alternating import Subject, Work, measure, ratio
+from benchmarks.alternating import Subject, Work, compared, measure
 
 NEW, CONTEXT, VOCABULARY = 100, 104, 13_700
 BATCHES = (1, 64)
@@ -136,16 +136,6 @@ def main(rounds: int = 8) -> list[dict[str, object]]:
             Subject("transformers generate, 2 threads", f"{here}:theirs_{batch}", threads=2),
         ]
         measure([own, plain, *peers], rounds)
-        for mine in (own, plain):
-            for peer in peers:
-                rows.append(
-                    {
-                        "name": f"tokens per second, greedy, batch {batch}: {mine.name} / {peer.name}",
-                        "ratio": round(ratio(mine, peer), 2),
-                        "peer": round(peer.rate),
-                        "ours": round(mine.rate),
-                        "peer_spread": [round(rate) for rate in peer.spread],
-                        "ours_spread": [round(rate) for rate in mine.spread],
-                    }
-                )
+        what = f"tokens per second, greedy, batch {batch}"
+        rows += [compared(what, mine, peer) for mine in (own, plain) for peer in peers]
     return rows

@@ -24,7 +24,7 @@ from attnlab.adapt.tuned import Tunable, TunedModel
 from attnlab.adapt.views import TextView
 from attnlab.corpus import Sotu
 from attnlab.training import AdamW
-from benchmarks.alternating import Subject, Work, measure, ratio
+from benchmarks.alternating import Subject, Work, compared, measure
 
 STEPS, BATCH, LONGEST = 2, 64, 128
 QUALITY_STEPS = 40
@@ -104,17 +104,8 @@ def main(rounds: int = 6) -> list[dict[str, object]]:
     own = Subject("attnlab", f"{here}:ours")
     own_fp32 = Subject("attnlab, fp32 throughout", f"{here}:ours_fp32")
     measure([own, own_fp32, stock], rounds)
-    rows: list[dict[str, object]] = [
-        {
-            "name": f"fine-tuning, tokens per second: {mine.name} / {stock.name}",
-            "ratio": round(ratio(mine, stock), 2),
-            "peer": round(stock.rate),
-            "ours": round(mine.rate),
-            "peer_spread": [round(rate) for rate in stock.spread],
-            "ours_spread": [round(rate) for rate in mine.spread],
-        }
-        for mine in (own, own_fp32)
-    ]
+    what = "fine-tuning, tokens per second"
+    rows = [compared(what, mine, stock) for mine in (own, own_fp32)]
     peer, mine = (
         quality(torch.float32, as_trainer=True),
         quality(Tunable().product_type, as_trainer=False),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
-from benchmarks import performance
+from benchmarks import generation, performance, training, tuning
 from benchmarks.alternating import Subject, compared
 from benchmarks.growth import Shape, slope
 
@@ -52,6 +54,21 @@ def test_a_ratio_is_the_median_of_rounds_beside_one_another() -> None:
     assert row["spread"] == [2.0, 10.0]
     assert row["name"] == "tokens per second: ours / peer"
     assert row["target"] == "at least 3"
+
+
+@pytest.mark.parametrize("benchmark", [training, generation, tuning], ids=lambda module: module.__name__)
+def test_every_rate_becomes_a_row_with_its_rounds(benchmark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def measured(subjects: Sequence[Subject], rounds: int) -> None:
+        for number, subject in enumerate(subjects, 1):
+            subject.seconds, subject.units, subject.peak_mb = [1.0, 2.0], [100 * number] * 2, 10.0
+
+    monkeypatch.setattr(benchmark, "measure", measured)
+    monkeypatch.setattr(benchmark, "quality", lambda *what, **how: 0.5, raising=False)
+    rates = [row for row in benchmark.main() if "per second" in row["name"]]
+    assert rates
+    for row in rates:
+        assert row["spread"] == [row["ratio"], row["ratio"]]
+        assert f"| {row['ratio']} to {row['ratio']} |" in performance.page([{"benchmark": "it", **row}])
 
 
 @pytest.mark.parametrize("power", [0.5, 1.0, 2.0])
