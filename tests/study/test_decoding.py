@@ -15,6 +15,9 @@ from attnlab.decoding import Continuation, OwnWriter, Recipe, write
 from attnlab.errors import AttnlabError, DeclarationError, RequestError
 from attnlab.evaluation.written import own_loss
 from attnlab.report import write as write_report
+from attnlab.report.exhibits.chances import chances
+from attnlab.report.exhibits.decoding import decoding
+from attnlab.report.reading import read
 from attnlab.study import load_study, run
 from attnlab.study.kinds.decoding import MEASURES, Decoding
 from attnlab.study.scribe import written_run
@@ -136,6 +139,28 @@ def test_a_study_is_run_judged_and_drawn(declared: Path, tmp_path: Path) -> None
     left = sum(one["after"] for one in step["likeliest"]) + step["rest"]["after"]
     assert left == pytest.approx(1.0)
     assert sum(one["chance"] for one in step["likeliest"]) + step["rest"]["chance"] == pytest.approx(1.0)
+
+
+def test_arms_with_a_model_of_their_own_share_no_table_of_chances(declared: Path, tmp_path: Path) -> None:
+    """Nor the perplexity of the held-out texts; and an arm that shows less takes nothing from the others."""
+    arms = DECLARATION.replace("seeds = 2", "seeds = 1").partition("[[arms]]")[0]
+    arms += '[[arms]]\nname = "one"\nstrategy = "plain"\n[[arms]]\nname = "same"\nstrategy = "top-k=3"\n'
+    arms += '[[arms]]\nname = "other"\nstrategy = "plain"\nwriter = { run = 1 }\n'
+    arms += "written = { likeliest = 3, shown = 1 }\n"
+    declared.write_text(arms)
+    study = read(run(declared, out=tmp_path / "out", on=InProcess()).path)
+    exhibit = chances(study)
+    assert exhibit is not None
+    columns = [[column.label for column in table.columns[3:]] for table in exhibit.tables]
+    assert columns == [["one", "same"]] * 2 + [["other"]] * 2
+    assert [len(table.rows) for table in exhibit.tables] == [8, 8, 6, 6]
+    shown = decoding(study)
+    assert shown is not None
+    assert shown.markup.count("<strong>other</strong>") == 1
+    assert shown.markup.count("<strong>one</strong>") == 2
+    (people,) = (row for row in shown.tables[0].rows if row.cells[0].text == "the held-out text itself")
+    assert people.cells[1].text == "–"  # perplexity under the model
+    assert people.cells[3].text[0].isdigit()  # how long it is
 
 
 def test_a_run_that_is_stopped_goes_on_to_the_same(declared: Path, tmp_path: Path) -> None:

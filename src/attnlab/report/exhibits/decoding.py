@@ -71,7 +71,7 @@ def kept_by(arm: Arm) -> Mapping[str, Any]:
 
 def _measured(study: Studied, arms: Sequence[Arm]) -> Iterator[Table | None]:
     """An arm a row; below, what could be measured of how the held-out texts themselves go on."""
-    people: Mapping[str, list[float]] = kept_by(arms[0])["people"]
+    people = _of_people(arms)
     prompts = len(_by_prompt(arms[0], "length"))
     how = (
         f"Mean over {numbers.times(prompts, 'prompt')}, each the mean over the seeds, with the 95 % interval "
@@ -90,6 +90,16 @@ def _measured(study: Studied, arms: Sequence[Arm]) -> Iterator[Table | None]:
             figures = (_interval(measure, people.get(measure, [])) for measure in measures)
             rows.append(Row((Cell("the held-out text itself"), *cells(*figures)), "floor"))
         yield table(f"decoding-{place + 1}", caption, columns, rows, how + _NOTES[place])
+
+
+def _of_people(arms: Sequence[Arm]) -> Mapping[str, list[float]]:
+    """What every arm measured alike: a model of its own finds the same texts otherwise probable."""
+    first, *others = (kept_by(arm)["people"] for arm in arms)
+    return {
+        measure: values
+        for measure, values in first.items()
+        if all(len(o[measure]) == len(values) and np.allclose(o[measure], values) for o in others)
+    }
 
 
 def _by_prompt(arm: Arm, measure: str) -> list[float]:
@@ -135,16 +145,19 @@ def _side_by_side(arms: Sequence[Arm]) -> Markup:
         _PROMPT.format(
             open=Markup(" open") if not place else "",
             prompt=prompt,
-            columns=Markup("").join(_column(arm, place) for arm in arms),
+            columns=Markup("").join(column for arm in arms if (column := _column(arm, prompt))),
         )
         for place, prompt in enumerate(prompts)
     ]
     return Markup("").join(made)
 
 
-def _column(arm: Arm, place: int) -> Markup:
+def _column(arm: Arm, prompt: str) -> Markup | None:
+    """None where the arm did not keep what it wrote after this prompt."""
     run, kept = first_run(arm), kept_by(arm)
-    texts = kept["continuations"][place]["texts"]
+    texts = next((one["texts"] for one in kept["continuations"] if one["prompt"] == prompt), None)
+    if texts is None:
+        return None
     same = ""
     if not kept["draws"]:
         same, texts = f"; chance has no part: all {len(texts)} are this one", texts[:1]
