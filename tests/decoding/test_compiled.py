@@ -145,3 +145,16 @@ def test_what_lies_outside_is_refused() -> None:
     reading.read(tokens(1, 8))
     with pytest.raises(IndexError, match="position 8 is beyond the 8"):
         reading.read(tokens(1, 1))
+    several = CompiledReading(model)
+    several.read(tokens(2, 3))
+    for count in (1, 3):  # what is not in the cache cannot be read on
+        with pytest.raises(IndexError, match=f"{count} texts go on where 2 are read"):
+            several.read(tokens(count, 1))
+
+
+@torch.inference_mode()
+def test_tokens_of_any_width_and_layout_are_read_as_what_they_are() -> None:
+    model, text = model_of(), tokens(3, 10)
+    expected = CompiledReading(model).read(text)
+    assert torch.equal(CompiledReading(model).read(text.int()), expected)
+    assert torch.equal(CompiledReading(model).read(text.T.contiguous().T), expected)

@@ -94,7 +94,7 @@ class CompiledReading:
         self._make_room(B, self.seen + T)
         position: Any = self.model.position  # learned, as was made sure
         embedding, positions = self.model.embedding.weight, position.table.weight
-        tokens_BT = tokens_BT.contiguous()
+        tokens_BT = tokens_BT.to(torch.int64).contiguous()
         hidden_TBD = torch.empty(T, B, self.sizes.width)
         for place in range(T):
             self.library.decoder_step(
@@ -116,6 +116,8 @@ class CompiledReading:
 
     def _make_room(self, B: int, length: int) -> None:
         before = self.sizes.capacity
+        if before and len(self.keys) != B:
+            raise IndexError(f"{B} texts go on where {len(self.keys)} are read: `keep` says which")
         if length <= before:
             return
         n, known = self.sizes, self.model.spec.context

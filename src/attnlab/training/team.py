@@ -106,9 +106,8 @@ class Ranks:
         # The group takes the mean of gradients; a sum is what a batch worked on by one process has.
         if self.rank < len(parts):
             return parts[self.rank], float(self.size)
-        return parts[
-            0
-        ], 0.0  # fewer sequences than processes: everyone takes part in the adding up all the same
+        # Fewer sequences than processes: everyone takes part in the adding up all the same.
+        return parts[0], 0.0
 
     def adding_up(self, losses: Losses, last: bool) -> contextlib.AbstractContextManager[Any]:
         assert isinstance(losses, DistributedDataParallel)
