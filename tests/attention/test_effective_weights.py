@@ -39,7 +39,7 @@ from attnlab.attention import (
 )
 from attnlab.attention.mixer import MixerLayer
 from attnlab.attention.mixers.aft import AftLayer
-from attnlab.attention.mixers.differential import DifferentialLayer
+from attnlab.attention.mixers.differential import DifferentialCore
 
 DIMS = Dims(width=24, heads=3, context=9, layers=1, dropout=0.0)
 LAYOUT = Layout([7, 4, 1])
@@ -92,8 +92,9 @@ def recovered(layer: MixerLayer, x_ND: Tensor, position: Position) -> Tensor:
     q_NHd = layer.project(x_ND)[0]
     layer.project = given = GivenValues(layer.project)
     layer.merge = nn.Identity()
-    if isinstance(layer, DifferentialLayer):
-        layer.norm = nn.Identity()  # it is no weighing of values
+    core = getattr(layer, "core", None)
+    if isinstance(core, DifferentialCore):
+        core.norm = nn.Identity()  # it is no weighing of values
     whole = torch.zeros(LAYOUT.batch, DIMS.width, LAYOUT.longest, LAYOUT.longest)
     slots = [(b, s) for b, length in enumerate(LAYOUT.lengths) for s in range(length)]
     for token, (b, s) in enumerate(slots):
@@ -102,8 +103,8 @@ def recovered(layer: MixerLayer, x_ND: Tensor, position: Position) -> Tensor:
         y_ND = layer(x_ND, LAYOUT, scheme)
         if isinstance(layer, AftLayer):
             y_ND = y_ND / q_NHd.sigmoid().flatten(1)  # the gate stands behind the weights
-        if isinstance(layer, DifferentialLayer):
-            y_ND = y_ND / (1 - layer.factor.start)
+        if isinstance(core, DifferentialCore):
+            y_ND = y_ND / (1 - core.factor.start)
         reached = LAYOUT.pad(y_ND).transpose(1, 2)  # (B, H·d, T)
         assert not reached[[other for other in range(LAYOUT.batch) if other != b]].any()
         whole[b, :, :, s] = reached[b]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import torch
 
 from attnlab.attention import Attention, Mixer, Position, Project, Score, Weigh
-from attnlab.decoding import sample
+from attnlab.decoding import OwnWriter, Recipe, write
 from attnlab.errors import AttnlabError
 from attnlab.evaluation.losses import mean_loss
 from attnlab.evaluation.prefix import prefix_score
@@ -19,6 +20,8 @@ from attnlab.training import Training, train
 from tests.training.pretended import ELSEWHERE, TwoPlaces
 from tests.training.small import SPLIT, Quiet, a_run
 
+# All that a writer asks of a vocabulary.
+WORDS: Any = SimpleNamespace(size=SPLIT.size, start=SPLIT.start, stop=SPLIT.stop)
 _SIZES: dict[str, Any] = {"layers": 1, "heads": 2, "width": 16, "context": 16, "dropout": 0.0}
 
 
@@ -46,10 +49,11 @@ def measured(spec: Decoder, device: torch.device) -> dict[str, Any]:
     run = a_run(Training(steps=2, batch=4), spec=spec)
     run.model.to(device)
     train(run, Quiet())
+    writer = OwnWriter(run.model, WORDS)
     return {
         "loss": mean_loss(run.model, SPLIT),
         "prefix": prefix_score(run.model, SPLIT, np.arange(3)).prefix_loss,
-        "samples": sample(run.model, [0], count=3, longest=9, stop=1, seed=5),
+        "samples": [text.tokens for text in write(writer, [0], Recipe(), count=3, longest=9, seed=5)],
         "places": sorted({value.device.type for value in run.model.state_dict().values()}),
     }
 

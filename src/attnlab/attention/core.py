@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 class Core(nn.Module):
     """One attention map per head. `dims` are the sizes of what is scored."""
 
+    keeps_sums = True  # whether a head's rows in effect sum to what the rows of its maps sum to
+
     def __init__(self, parts: Attention, dims: Dims) -> None:
         super().__init__()
         self.score = parts.score.build(dims)

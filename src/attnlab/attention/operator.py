@@ -97,7 +97,8 @@ class AttentionLayer(MixerLayer):
         self.merge = EndsResidual(dims.width, dims.width)
         # Weights that are taken away after they were weighed leave less than one, unless it is made up for.
         renormalised = parts.mask.where == "renormalised"
-        self.rows_sum_to_one = renormalised or (parts.weigh.sums_to_one and parts.masks_first)
+        weighed_to_one = renormalised or (parts.weigh.sums_to_one and parts.masks_first)
+        self.rows_sum_to_one = weighed_to_one and self.core.keeps_sums
         self.fused = parts.kernel != "stages" and parts.not_fusable_because() is None
 
     def forward(

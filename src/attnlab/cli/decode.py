@@ -122,7 +122,7 @@ def _print(entry: dict[str, Any], recipe: Recipe, several: bool) -> None:
 
 def _print_table(step: Any) -> None:
     if step is not None:
-        from rich.console import Console
+        from attnlab.cli.terminal import Terminal
 
-        Console().print(step.table())
+        Terminal().print(step.table())
         print()

@@ -35,7 +35,7 @@ class OwnWriter:
     def logits(self, tokens_BT: Tensor) -> Tensor:
         with _at_rest(self.model):
             logits: Tensor = self.model(tokens_BT.to(self.model.device))
-        return logits
+        return logits.cpu()
 
     def encode(self, text: str) -> list[int]:
         return [self.vocabulary.start, *self.vocabulary.encode(text)]
@@ -60,9 +60,11 @@ class StatefulReading:
         with _at_rest(self.model):
             hidden_ND = self.model.hidden(tokens_BT.to(self.model.device).reshape(-1), layout, self.states)
         self.seen += T
-        self.vectors_BTD = hidden_ND.unflatten(0, (B, T))
-        logits_BV: Tensor = self.model.head(self.vectors_BTD[:, -1])
-        return logits_BV
+        vectors_BTD = hidden_ND.unflatten(0, (B, T))
+        logits_BV: Tensor = self.model.head(vectors_BTD[:, -1])
+        # Tokens are chosen on the processor, wherever the model is: the same seed gives the same text.
+        self.vectors_BTD = vectors_BTD.cpu()
+        return logits_BV.cpu()
 
     def keep(self, rows_B: Tensor) -> None:
         for state in self.states:

@@ -42,12 +42,13 @@ class Differential(Attention):
 class DifferentialCore(Core):
     """2H maps of half the width, first those of the first halves, and what makes one of each two."""
 
+    keeps_sums = False  # they sum to 1 - λ
+
     def __init__(self, parts: Differential, dims: Dims) -> None:
         halves = replace(dims, heads=2 * dims.heads)
         super().__init__(parts, halves)
         self.factor = Factor(halves.head_width, parts.start)
         self.norm = nn.RMSNorm(dims.head_width, eps=1e-5)
-        self.rows_sum_to_one = False  # they sum to 1 - λ
 
     def apart(self, q_NHd: Tensor, k_NGd: Tensor, v_NGd: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         return _halves(q_NHd), _halves(k_NGd), torch.cat([v_NGd, v_NGd], dim=1)

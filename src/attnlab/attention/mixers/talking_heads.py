@@ -35,10 +35,11 @@ class TalkingHeads(Attention):
 class TalkingCore(Core):
     """Attention with a weighing that spans the heads."""
 
+    keeps_sums = False  # once the heads have exchanged their weights
+
     def __init__(self, parts: TalkingHeads, dims: Dims) -> None:
         super().__init__(parts, dims)
         self.weigh: TalkingWeigh = TalkingWeigh(parts.weigh, dims.heads)
-        self.rows_sum_to_one = False  # once the heads have exchanged their weights
 
 
 class TalkingWeigh(nn.Module):
