@@ -170,6 +170,43 @@ def test_ten_items_leave_two_good_arms_undecided(place: Path) -> None:
     assert [verdict["verdict"] for verdict in found["verdicts"]] == ["undecided"]
 
 
+def test_a_trial_that_has_no_places_for_its_prefix_says_so(place: Path) -> None:
+    space = '"amount" = [{ part = "prefix", length = 21 }]'
+    text = HEAD + f'[search]\npart = "grid"\n[search.space]\n{space}\n' + arms('"a"')
+    found = results(place, text, seeds=1)
+    assert "positions for 40 tokens" in found["arms"][0]["runs"][0]["reason"]
+
+
+def test_a_head_among_the_trials_gets_the_features_of_the_checkpoint(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not those of a body that the arm has without its search, here one of random weights."""
+    space = '"model.fresh" = [false]'
+    search = f'[search]\npart = "grid"\n[search.space]\n{space}\n'
+    arm = arms('"a"\namount = "head"\n"model.fresh" = true')
+    head = HEAD.replace("longest = 20", "longest = 20\ndropout = 0.0")
+    quick = results(place, head + search + arm, "quick", seeds=1)
+    monkeypatch.setattr("attnlab.study.kinds.tuning_bench.frozen_features", lambda model, views: None)
+    slow = results(place, head + search + arm, "slow", seeds=1)
+    one, other = (measured(found)["a", 0][1] for found in (quick, slow))
+    for name in ("test_loss", "dev_loss", "test_accuracy"):
+        assert one[name] == pytest.approx(other[name], abs=1e-4), name
+
+
+@pytest.mark.parametrize(("keep", "choose"), [("last", "accuracy"), ("best", "loss")])
+def test_a_search_goes_by_the_state_that_a_run_keeps(place: Path, keep: str, choose: str) -> None:
+    text = (HEAD + SEARCH).replace("epochs = 2\n", f'epochs = 2\nkeep = "{keep}"\n')
+    text += f'[measure]\nchoose = "{choose}"\n' + arms('"a"')
+    results(place, text, seeds=1)
+    kept = json.loads((place / "out/runs/a/0/result.json").read_text())["exhibits"]["search"]
+    for trial in kept["trials"]:
+        if trial["best"] is not None:
+            values = [value for _, value in trial["values"]]
+            assert trial["best"] == (values[-1] if keep == "last" else min(values))
+    assert ("corrected" in kept) == (choose == "accuracy")
+    assert ("chosen by loss" in write(place / "out").read_text()) == (choose == "loss")
+
+
 def test_features_computed_once_change_no_result(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (HEAD + arms('"head"\namount = "head"')).replace("longest = 20", "longest = 20\ndropout = 0.0")
     quick = results(place, text, "quick", seeds=1)
@@ -199,6 +236,9 @@ def test_texts_longer_than_the_positions_are_refused(place: Path) -> None:
         ("learning_rate = [-1.0]", "greater than 0"),
         ("batch = [0, 8]", "greater than 0"),
         ('"corpus.folder" = ["a"]', "the model and the training only"),
+        ('checkpoint = ["./bert", "./other"]', "read the same texts by the same checkpoint"),
+        ('"model.longest" = [10, 20]', "read the same texts by the same checkpoint"),
+        ('"training.precision" = ["bfloat16-head"]', "model.products"),
         ('"model.amount" = ["lorra"]', "did you mean 'lora'"),
     ],
 )

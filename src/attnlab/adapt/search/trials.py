@@ -85,15 +85,22 @@ Work = Callable[[Trial], Ending]
 
 
 def search(
-    wanted: Search, folder: Path, watched: Watched, work: Work, stop: Callable[[], bool]
+    wanted: Search,
+    folder: Path,
+    watched: Watched,
+    work: Work,
+    stop: Callable[[], bool],
+    *,
+    keeps_best: bool = True,
 ) -> tuple[Tried, ...]:
-    """Make the trials that are missing; gives back all of them. `work` trains one."""
+    """Make the trials that are missing; gives back all of them. `work` trains one, whose worth is what its
+    best state reached, or its last one where a run does not keep the best."""
     with _alone(folder, stop):
         study = _open(wanted, folder, watched)
         for number in range(wanted.count):
             trial = Trial.under_way(study, wanted, folder, number)
             if trial is not None:
-                _tell(study, number, work(trial), watched)
+                _tell(study, number, work(trial), watched, keeps_best)
                 for left in folder.glob(f"*trial-{number}.*"):
                     left.unlink(missing_ok=True)
         return tried_in(study, wanted)
@@ -140,12 +147,13 @@ def _distributions(wanted: Search) -> dict[str, Any]:
     return made
 
 
-def _tell(study: Any, number: int, ending: Ending, watched: Watched) -> None:
+def _tell(study: Any, number: int, ending: Ending, watched: Watched, keeps_best: bool) -> None:
     trial = next(t for t in study.get_trials(deepcopy=False) if t.number == number)
     states = library().trial.TrialState
     # A sampler may want to end its study when there is nothing more to try; how many there are is ours.
     study.sampler = library().samplers.RandomSampler()
-    values = [value for value in trial.intermediate_values.values() if math.isfinite(value)]
+    values = [value for _, value in sorted(trial.intermediate_values.items()) if math.isfinite(value)]
+    values = values if keeps_best else values[-1:]
     if ending == "done" and values:
         study.tell(number, min(values) if watched.better == "lower" else max(values))
     else:

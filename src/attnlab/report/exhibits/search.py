@@ -48,10 +48,18 @@ def _kept(arm: Arm) -> Mapping[str, Any] | None:
     return next((run.exhibits["search"] for run in arm.runs if run.exhibits.get("search")), None)
 
 
+def _worth(mended: Mapping[str, float] | None) -> tuple[Cell, Cell]:
+    """The figure that was chosen by, and what to expect of it; of a choice by loss there is neither."""
+    if mended is None:
+        return Cell("chosen by loss"), Cell("")
+    between = f"{mended['low']:.3f} to {mended['high']:.3f}"
+    return Cell(f"{mended['value']:.4f}"), Cell(f"{mended['corrected']:.4f}", note=between)
+
+
 def _chosen(study: Studied, found: Found) -> Table | None:
     rows = []
     for arm, kept in found:
-        mended, best = kept["corrected"], kept["trials"][kept["chosen"]]
+        best = kept["trials"][kept["chosen"]]
         fresh = arm.values("dev_accuracy")
         rows.append(
             Row(
@@ -59,8 +67,7 @@ def _chosen(study: Studied, found: Found) -> Table | None:
                     name_cell(study, arm),
                     Cell(kept["method"]),
                     Cell(_setting(best["setting"])),
-                    Cell(f"{mended['value']:.4f}"),
-                    Cell(f"{mended['corrected']:.4f}", note=f"{mended['low']:.3f} to {mended['high']:.3f}"),
+                    *_worth(kept.get("corrected")),
                     Cell(numbers.with_error(fresh)),
                     Cell(numbers.duration(sum(trial["seconds"] for trial in kept["trials"]))),
                 )

@@ -23,6 +23,8 @@ from attnlab.verdict import Metric
 
 _EPOCHS = 3  # unless a budget is given
 _MEASURES = {"accuracy": "correct", "loss": "loss"}
+# By what an arm's texts are read, once for all trials of its search.
+_READ_BY = ("checkpoint", "revision", "tokenizer", "longest", "trust_remote_code")
 
 
 class Measure(Spec):
@@ -43,6 +45,15 @@ class FurtherTraining(Training):
     optimizer: Optimizer = AdamW(learning_rate=5e-5, beta2=0.999, weight_decay=0.01)
     schedule: Schedule = Linear()
     keep: Literal["last", "best"] = "best"
+
+    @model_validator(mode="after")
+    def _has_no_large_head(self) -> Self:
+        if self.precision == "bfloat16-head":
+            raise ValueError(
+                'precision "bfloat16-head" is for heads over a vocabulary; take the products of a '
+                'checkpoint in bfloat16 with model.products = "bfloat16"'
+            )
+        return self
 
     def resolve_steps(self, per_epoch: int, tokens_per_epoch: int) -> int:
         if self.steps is None and self.tokens is None and self.epochs is None:
@@ -81,10 +92,9 @@ class Tuning(Setup):
         whole = self.model_copy(update={"search": None})
         problems: list[Problem] = []
         for place, values in self.search.space.items():
-            if place.split(".")[0] in ("search", "space", "corpus", "measure"):
-                problems.append(
-                    Problem(f"search.space.{place}", "a search may change the model and the training only")
-                )
+            refused = self._not_searched(place)
+            if refused:
+                problems.append(Problem(f"search.space.{place}", refused))
                 continue
             for value in ends(values):
                 try:
@@ -97,8 +107,19 @@ class Tuning(Setup):
         return self
 
     @classmethod
+    def _not_searched(cls, place: str) -> str:
+        """Why no search may change what is at this place; nothing where one may, or where there is none."""
+        first, *rest = place.split(".")
+        section, *below = [*cls.shorthands.get(first, first).split("."), *rest]
+        if section in cls.model_fields and section not in ("model", "training"):
+            return "a search may change the model and the training only"
+        if section == "model" and (not below or below[0] in _READ_BY):
+            return "all trials of an arm read the same texts by the same checkpoint; let arms differ in that"
+        return ""
+
+    @classmethod
     def metric(cls, name: str) -> Held | None:
-        found = re.fullmatch(r"(?!train)(\w+?)_(accuracy|loss)", name)
+        found = re.fullmatch(r"(?!train)([\w-]+?)_(accuracy|loss)", name)
         if found is None:
             return None
         split, what = found.groups()

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from attnlab.adapt.amounts import Head
 from attnlab.adapt.answers import classified
 from attnlab.adapt.audited import audited
 from attnlab.adapt.batches import TextBatches, TextLabel
@@ -109,7 +110,9 @@ class TuningBench(Bench):
 
     def model(self, setup: Tuning, seed: int) -> TunedModel:
         """With its values before the first step."""
-        return setup.model.build(len(self.classes), seed, self.base).to(self.device)
+        model = setup.model.build(len(self.classes), seed, self.base).to(self.device)
+        refuse_too_long(setup.model.longest + setup.model.amount.places, model.inner.config)
+        return model
 
     def answers(self, model: TunedModel, split: str, chosen: Any = None) -> Classified:
         return classified(model, self._view(model, split), self.classes, chosen)
@@ -133,14 +136,14 @@ class TuningBench(Bench):
     @cached_property
     def _features(self) -> Mapping[str, View] | None:
         """What the frozen body makes of every text: the same in every run, so it is worked out once."""
-        found = frozen_features(self._first, list(self._texts.values()))
+        body = self.setup.model.model_copy(update={"amount": Head(), "fresh": False, "attention": None})
+        model = self.model(self.setup.model_copy(update={"model": body}), 0)
+        found = frozen_features(model, list(self._texts.values()))
         return None if found is None else dict(zip(self._texts, found, strict=True))
 
     @cached_property
     def _first(self) -> TunedModel:
-        model = self.model(self.setup, 0)
-        refuse_too_long(self.setup.model.longest + self.setup.model.amount.places, model.inner.config)
-        return model
+        return self.model(self.setup, 0)
 
     # ---- the search ----------------------------------------------------------------------------------------
 
@@ -152,21 +155,23 @@ class TuningBench(Bench):
         place = folder.parents[2] / "search" / folder.parent.name
         watched, count = setup.measure.watched, setup.search.count
         work = self._trial(count, observer)
-        tried = search(setup.search, place, watched, work, observer.should_stop)
+        keeps_best = setup.training.keep == "best"
+        tried = search(setup.search, place, watched, work, observer.should_stop, keeps_best=keeps_best)
         best = best_of(tried, watched)
         if best is None:
             raise WorkError(f"none of the {len(tried)} trials of the search came to its end: {place}")
-        # Whoever chooses a trial chooses one of its evaluations with it: all of them are candidates.
-        candidates = [
-            [float(right) for right in bits] for one in tried if one.best is not None for bits in one.right
-        ]
-        return changed(setup, best.setting, self.base), {
+        found: dict[str, Any] = {
             "method": setup.search.name,
             "choose": watched.name,
             "trials": [one.plain() for one in tried],
             "chosen": best.number,
-            "corrected": corrected(candidates).plain(),
         }
+        if setup.measure.choose == "accuracy":  # of a choice by loss, right and wrong answers tell nothing
+            # Whoever chooses a trial may choose one of its evaluations with it: then all are candidates.
+            whole = [one.right if keeps_best else one.right[-1:] for one in tried if one.best is not None]
+            candidates = [[float(right) for right in bits] for of_one in whole for bits in of_one]
+            found["corrected"] = corrected(candidates).plain()
+        return changed(setup, best.setting, self.base), found
 
     def _trial(self, count: int, observer: Observer) -> Callable[[Trial], Ending]:
         """What is done for one trial: train at its setting, tell of every evaluation, end when hopeless."""
@@ -242,8 +247,9 @@ class TuningBench(Bench):
             "train_accuracy": on_train.items.mean("correct"),
             "train_loss": on_train.items.mean("loss"),
         }
-        if found:
+        if "corrected" in found:
             metrics["dev_accuracy_corrected"] = found["corrected"]["corrected"]
+        if found:
             metrics["search_seconds"] = sum(one["seconds"] for one in found["trials"])
         for name, split in answers.items():
             metrics |= split.metrics(name)
