@@ -46,6 +46,19 @@ def test_a_half_done_study_says_how_far_it_is(page: Page, root: Path) -> None:
     assert "130" in text
 
 
+def test_a_damaged_result_is_said_of_its_run_alone(tmp_path: Path) -> None:
+    for seed, told in enumerate(("{", "[]", '{"status": "ok"}')):
+        run = tmp_path / "runs" / "dot" / str(seed)
+        run.mkdir(parents=True)
+        (run / "spec.json").write_text(json.dumps({"arm": "dot", "seed": seed}))
+        (run / "result.json").write_text(told)
+    (tmp_path / "runs" / "dot" / "3").mkdir()
+    (tmp_path / "runs" / "dot" / "3" / "spec.json").write_text("[]")
+    runs = progress(tmp_path, ("dot",), 4)
+    assert [run.status for run in runs] == ["error", "error", "ok", "waiting"]
+    assert "result.json cannot be read" in runs[0].reason
+
+
 def test_curves_are_the_runs_own(page: Page, root: Path) -> None:
     drawn = json.loads(page.ask("/studies/score/curves").text)
     assert set(drawn["quantities"]) == {"loss", "train_loss", "dev_loss"}

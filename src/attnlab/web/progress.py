@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from attnlab.errors import RequestError
 from attnlab.report.logs import read_log, series, thinned
 from attnlab.web.shelf import read_json
 
@@ -49,7 +50,7 @@ def _of_run(path: Path) -> Progress | None:
     try:
         spec = read_json(path / "spec.json")
         arm, seed = str(spec["arm"]), int(spec["seed"])
-    except (OSError, ValueError, KeyError):  # not written yet, or no folder of a run
+    except (RequestError, OSError, ValueError, KeyError, TypeError):  # not written yet, or no folder of a run
         return None
     place = f"{path.parent.name}/{path.name}"
     last = _last_row(path / "metrics.jsonl")
@@ -57,11 +58,19 @@ def _of_run(path: Path) -> Progress | None:
     step, of = int(last.get("step", 0)), int(last.get("of", 0))
     status, reason = "stopped", ""
     if (path / "result.json").is_file():
-        result = read_json(path / "result.json")
-        status, reason = str(result.get("status")), str(result.get("reason") or "")
+        status, reason = _ended(path / "result.json")
     elif _is_fresh(path):
         status = "running"
     return Progress(arm, seed, place, status, step, of, latest, reason)
+
+
+def _ended(path: Path) -> tuple[str, str]:
+    """How a run ended, and why; a damaged file is said of its run, and takes no page down."""
+    try:
+        result = read_json(path)
+        return str(result.get("status")), str(result.get("reason") or "")
+    except (RequestError, OSError, ValueError) as error:
+        return "error", f"{path.name} cannot be read ({error})"
 
 
 def _is_fresh(path: Path) -> bool:
