@@ -141,10 +141,13 @@ class StopsAfter:
         return self.left <= 0
 
 
-@pytest.mark.parametrize("stopped_after", [3, 20])
-def test_a_pretrained_run_that_was_stopped_goes_on_bit_for_bit(tmp_path: Path, stopped_after: int) -> None:
-    """While it is pretrained, and while it is trained on labels."""
-    study = write_study(tmp_path, PRETRAINED)
+@pytest.mark.parametrize(("stopped_after", "keep"), [(3, "last"), (20, "last"), (28, "best")])
+def test_a_pretrained_run_that_was_stopped_goes_on_bit_for_bit(
+    tmp_path: Path, stopped_after: int, keep: str
+) -> None:
+    """While it is pretrained, and while it is trained on labels; each may keep a best state."""
+    study = write_study(tmp_path, PRETRAINED.replace("steps = 8", f'steps = 8, keep = "{keep}"'))
+    study.write_text(study.read_text().replace("steps = 30\n", f'steps = 30\nkeep = "{keep}"\n'))
     whole = ran(study, seeds=1)
     again = ran(study, out="broken", seeds=1)
     assert measured(whole) == measured(again)

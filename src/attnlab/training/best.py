@@ -31,7 +31,8 @@ class Best:
     """Parameters put aside, in a file or, where the run has none, in memory."""
 
     def __init__(self, checkpoint: Path | None) -> None:
-        self.path = checkpoint.with_name("best.safetensors") if checkpoint else None
+        # By the checkpoint's own name: a folder may hold several, as of a pretraining and what follows it.
+        self.path = checkpoint.with_stem(f"{checkpoint.stem}.best") if checkpoint else None
         self._values: Mapping[str, Tensor] = {}
 
     def keep(self, model: nn.Module, step: int) -> None:
