@@ -116,6 +116,7 @@ def test_a_study_is_run_judged_and_drawn(declared: Path, tmp_path: Path) -> None
     assert greedy["model_loss"] < plain["model_loss"]
     assert greedy["self_bleu"] == pytest.approx(100)
     assert plain["self_bleu"] < 95
+    assert all(one["evaluation_seconds"] > 0 for one in (*runs["greedy"], *runs["plain"]))
     assert greedy["distinct_2"] < plain["distinct_2"]
     assert plain["second_perplexity"] == pytest.approx(math.exp(plain["second_loss"]))
     # Chance has no part in the one, and in the other another part with every seed.
@@ -262,6 +263,7 @@ def test_a_model_of_transformers_writes_and_a_trained_one_reads(declared: Path, 
         (["metric=fluency"], "no metric is called 'fluency'"),
         (["strategy=top-q=3"], "no strategy is called 'top-q'; did you mean"),
         (["written.continuations=0"], "written.continuations: .*greater than 0"),
+        (["trained.training.keep=best"], "not measured on the way: its last state writes"),
     ],
 )
 def test_mistakes_in_a_declaration(declared: Path, settings: list[str], explained: str) -> None:
@@ -273,6 +275,10 @@ def test_mistakes_in_a_declaration(declared: Path, settings: list[str], explaine
     ("settings", "explained"),
     [
         (["prompts.texts=[]", "prompts.held_out=0"], "prompts: give texts, or a number of held_out ones"),
+        (
+            [f"prompts.texts={[f'a {n}' for n in range(999)]}", "prompts.words=1"],
+            r"prompts: there are 1,00\d; 1,000 are the most",
+        ),
         (["prompts.words=40"], "no sentence of the test split has more than 80 words"),
         (
             [f'prompts.texts=["{"cat " * 60}"]'],

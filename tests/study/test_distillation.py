@@ -118,6 +118,7 @@ def test_every_arm_ends_well_and_is_judged(results: Any) -> None:
     cut, whole = results.plain["arms"][0]["parameters"], results.plain["arms"][1]["parameters"]
     assert cut < whole
     for arm in results.plain["arms"]:
+        assert all(one["evaluation_seconds"] > 0 for one in arm["runs"])
         assert sum(row["count"] for row in arm["parameter_rows"]) == arm["parameters"]
 
 

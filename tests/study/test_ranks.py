@@ -103,10 +103,10 @@ def test_a_checkpoint_of_two_is_gone_on_from_by_one(folder: Path) -> None:
     assert max(abs(a - b) for a, b in zip(first, losses(folder / "alone", "dot"), strict=False)) < _CLOSE
 
 
-def test_a_run_of_several_trainings_is_refused(folder: Path) -> None:
+def test_a_run_that_may_be_more_than_one_training_is_refused(folder: Path) -> None:
     study = load_study("speeches-classifier")
     store = Store.open_for(study, folder / "out", {})
-    with pytest.raises(RequestError, match="a run of the kind 'classifier' is more than one training"):
+    with pytest.raises(RequestError, match="a run of the kind 'classifier' may be more than one training"):
         Ranks().run(store, [Cell(study.baseline.name, 0)], {"threads": 1}, Silent())
 
 

@@ -23,11 +23,9 @@ from attnlab.decoding import (
 )
 from attnlab.evaluation import written as texts
 from attnlab.record import Items, RunResult
-from attnlab.study.kinds.decoding import MEASURES, DecodingBench
+from attnlab.study.kinds.decoding import MEASURES, MOST_PROMPTS, DecodingBench
 from attnlab.training import Interrupted, Observer
 from attnlab.wholefile import write_json
-
-_PROMPTS = 1000  # at most: seeds of two prompts do not meet
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,7 @@ def written_run(bench: DecodingBench, arm: str, seed: int, folder: Path, observe
     for place, (prompt, ids) in enumerate(prompts.items()):
         if place < len(notebook.pages):
             continue
-        notebook.pages.append(_continued(bench, writer, ids, seed * _PROMPTS + place))
+        notebook.pages.append(_continued(bench, writer, ids, seed * MOST_PROMPTS + place))
         observer.row({"step": place + 1, "of": len(prompts), "prompt": prompt})
         stop = observer.should_stop()
         if stop or observer.should_save():
@@ -84,6 +82,7 @@ def written_run(bench: DecodingBench, arm: str, seed: int, folder: Path, observe
         if stop:
             raise Interrupted
     notebook.save()
+    written = time.perf_counter()
     pages = dict(zip(prompts, notebook.pages, strict=True))
     items = _items(writer, second, prompts, pages)
     metrics = {measure: items.mean(measure) for measure in MEASURES}
@@ -100,6 +99,7 @@ def written_run(bench: DecodingBench, arm: str, seed: int, folder: Path, observe
         checks=(check,),
         exhibits={"decoding": _shown(bench, writer, second, prompts, pages)},
         seconds=seconds,
+        evaluation_seconds=time.perf_counter() - written,
         tokens_per_second=sum(page.tokens for page in pages.values()) / seconds,
         steps=len(prompts),
         reason=None if check.status == "pass" else check.evidence,

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from pydantic import field_validator
 
 from attnlab.corpus import Corpus, Sotu
 from attnlab.decoding import OwnWriter
@@ -37,6 +38,13 @@ class Trained(Spec):
     framing: Framing = Sentences()
     model: Decoder = Decoder()
     training: Training = Training()
+
+    @field_validator("training")
+    @classmethod
+    def _keeps_the_last(cls, training: Training) -> Training:
+        if training.keep != "last":
+            raise ValueError('this decoder is not measured on the way: its last state writes (keep = "last")')
+        return training
 
     def bench(self, base: Path | None) -> LanguageModelBench:
         """Corpus and model, as a study of language models has them."""
@@ -88,7 +96,7 @@ def _train(
             model=model,
             objective=NextToken(training.head_dtype),
             batches=batches,
-            training=training.model_copy(update={"keep": "last", "patience": None}),
+            training=training,
             steps=steps,
             seed=seed,
             evaluate=dict,

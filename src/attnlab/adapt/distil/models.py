@@ -110,7 +110,7 @@ def _digest(folder: Path) -> str:
     """A fingerprint of the files that make a checkpoint."""
     digest = hashlib.sha256()
     for path in sorted(folder.iterdir()):
-        if path.suffix in (".json", ".safetensors", ".txt", ".model", ".jinja"):
+        if path.suffix in (".json", ".safetensors", ".txt", ".model", ".jinja", ".py"):
             digest.update(path.name.encode())
             with path.open("rb") as file:
                 while piece := file.read(1 << 22):

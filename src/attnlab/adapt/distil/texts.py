@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.adapt.distil.prompt import Asked
+from attnlab.corpus import Document
 from attnlab.decoding import HubWriter, Recipe, write_each
 from attnlab.decoding.strategies import Greedy
 from attnlab.errors import StoreError
@@ -169,3 +170,12 @@ class Texts:
         except (OSError, ValueError, TypeError):
             return None
         return rows if [row.name for row in rows] == [self.asked.names[place] for place in places] else None
+
+
+def keep_beside(path: Path, documents: Sequence[Document], written: Sequence[Text]) -> None:
+    """Every text beside people's, for whoever wants to read them all."""
+    rows = [
+        {"name": d.name, "text": w.text, "tokens": w.tokens, "ended": w.ended, "references": d.references}
+        for d, w in zip(documents, written, strict=True)
+    ]
+    write_whole(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))

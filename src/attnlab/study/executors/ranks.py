@@ -64,8 +64,8 @@ class Ranks:
         study = store.study()
         if not study.setup.trains_once:
             raise RequestError(
-                f"a run of the kind {study.setup.kind!r} is more than one training, and torchrun's processes "
-                "share one only: run it without torchrun"
+                f"a run of the kind {study.setup.kind!r} may be more than one training, or write texts, and "
+                "torchrun's processes share one training only: run it without torchrun"
             )
         threads = int(plan["threads"])
         torch.set_num_threads(threads)

@@ -23,6 +23,7 @@ from attnlab.training import Observer
 from attnlab.verdict import Metric
 
 WITHIN = "trained"  # the decoder that the study trains for itself
+MOST_PROMPTS = 1000  # so that the random numbers of two prompts, or of two seeds, do not meet
 
 # What is measured of every prompt's continuations, and which direction is called good. Random text has the
 # most distinct words of all; more is called better because strategies err by having few.
@@ -49,7 +50,7 @@ class Source(Spec):
 class Prompts(Spec):
     """What is continued."""
 
-    texts: Annotated[tuple[str, ...], Field(max_length=1000)] = ()
+    texts: Annotated[tuple[str, ...], Field(max_length=MOST_PROMPTS)] = ()
     held_out: Count = 8  # further ones: the beginnings of sentences of the test split
     words: Positive = 6  # in each of those
 
@@ -143,6 +144,8 @@ class DecodingBench(Bench):
             raise RequestError("prompts: give texts, or a number of held_out ones to cut from the test split")
         held_out = self._held_out if setup.prompts.held_out else ()
         self.prompts = tuple(dict.fromkeys((*setup.prompts.texts, *(before for before, _ in held_out))))
+        if len(self.prompts) > MOST_PROMPTS:
+            raise RequestError(f"prompts: there are {len(self.prompts):,}; {MOST_PROMPTS:,} are the most")
         self.people = dict(held_out)  # how the text itself goes on
         for source in (setup.writer, setup.second):
             self.encoded(self._any(source))  # what cannot be read is told before anything is written

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
@@ -14,7 +14,7 @@ from attnlab.adapt.distil.models import Teacher
 from attnlab.adapt.distil.objectives import Precision, answer_check, answer_loss
 from attnlab.adapt.distil.pairs import Pair, PairBatch, PairBatches
 from attnlab.adapt.distil.prompt import Asked, answer, ask, source_of
-from attnlab.adapt.distil.texts import Text, Texts
+from attnlab.adapt.distil.texts import Text, Texts, keep_beside
 from attnlab.adapt.pretrained import Loaded
 from attnlab.adapt.tokenizer import refuse_other_vocabulary
 from attnlab.corpus import Document
@@ -32,7 +32,6 @@ from attnlab.tokens.cache import folder as cache_folder
 from attnlab.training import Checkpoint, Observer, Progress, Run, train
 from attnlab.training.device import present
 from attnlab.training.seldom import Seldom
-from attnlab.wholefile import write_whole
 
 if TYPE_CHECKING:
     from attnlab.study.kinds.distillation import Distillation
@@ -130,6 +129,7 @@ class DistillationBench(Bench):
         common: dict[str, Any] = {"arm": arm, "seed": seed}
         metrics: dict[str, float] = {}
         loaded: Loaded | None = None
+        paused = 0.0
         if lesson.trains:
             loaded = self._loaded(self._own)
             progress = self._train(loaded, seed, folder, observer)
@@ -138,6 +138,8 @@ class DistillationBench(Bench):
             if progress.status == "diverged":
                 return RunResult(**common, status="diverged", reason=progress.reason)
             metrics |= {**progress.chosen, **progress.last}
+            paused = progress.paused
+        trained = time.perf_counter()
         test = self.splits["test"]
         asked = self._asked("test")
         identity: dict[str, Any] = self._identity(self._own)
@@ -148,13 +150,14 @@ class DistillationBench(Bench):
         written = texts.write(
             lambda: self._writer(loaded or self._loaded(self._own), self.setup.precision), observer, what
         )
-        _keep(folder / "texts.jsonl", test, written)
+        keep_beside(folder / "texts.jsonl", test, written)
         items = measure(_as_written(test, [one.text for one in written]))
         metrics |= {f"test_{name}": items.mean(name) for name in ALL}
         metrics["test_ended"] = sum(one.ended for one in written) / len(written)
         return RunResult(
             **common,
             status="ok",
+            evaluation_seconds=paused + time.perf_counter() - trained,
             metrics=metrics,
             items={"test": items},
             exhibits={"summaries": self._shown(written)},
@@ -288,12 +291,3 @@ def _as_written(documents: Sequence[Document], texts: Sequence[str]) -> list[Wri
         Written(document.name, source_of(document), text, document.references)
         for document, text in zip(documents, texts, strict=True)
     ]
-
-
-def _keep(path: Path, documents: Sequence[Document], written: Sequence[Text]) -> None:
-    """Every text beside people's, for whoever wants to read them all."""
-    rows = [
-        {"name": d.name, "text": w.text, "tokens": w.tokens, "ended": w.ended, "references": d.references}
-        for d, w in zip(documents, written, strict=True)
-    ]
-    write_whole(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
