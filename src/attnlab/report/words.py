@@ -154,6 +154,9 @@ def warning(study: Studied) -> str:
     )
 
 
+_MUCH = 0.05  # of the held-out texts
+
+
 def overlap(study: Studied) -> str:
     """What puts every figure in another light: that many of the held-out texts were trained on."""
     split = study.metric.key.partition("_")[0]
@@ -175,9 +178,6 @@ def overlap(study: Studied) -> str:
         f"{name} {numbers.plain(known[unseen])}" for name, known in study.floors.items() if unseen in known
     ]
     return f"{said} On the others alone ({label(unseen)}): {numbers.listed(reached)}."
-
-
-_MUCH = 0.05  # of the held-out texts
 
 
 def facts(study: Studied) -> list[tuple[str, str]]:

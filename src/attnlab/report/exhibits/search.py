@@ -27,8 +27,9 @@ def search(study: Studied) -> Exhibit | None:
     if not found:
         return None
     counts = {len(kept["trials"]) for _, kept in found}
+    every = "every arm" if len(found) == len(study.arms) else numbers.listed([arm.name for arm, _ in found])
     told = (
-        f"{numbers.times(counts.pop(), 'trial')} for every arm"
+        f"{numbers.times(counts.pop(), 'trial')} for {every}"
         if len(counts) == 1
         else "Not as many trials for every arm, so that the comparison leans to whoever had more"
     )

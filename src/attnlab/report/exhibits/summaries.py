@@ -86,15 +86,20 @@ def _arm_row(study: Studied, arm: Arm, measures: Sequence[str]) -> Row | None:
 def _side_by_side(study: Studied, kept: Mapping[str, Any]) -> Table | None:
     """A document and who wrote about it a row: people first, then every arm with its first seed."""
     rows: list[Row | None] = []
-    for place, shown in enumerate(kept["shown"]):
+    for shown in kept["shown"]:
         source = str(shown["source"])
         cut = source if len(source) <= _SOURCE else f"{source[:_SOURCE].rstrip()} …"
         rows.append(Row(cells(shown["name"], "the document", cut)))
         rows += [Row(cells(shown["name"], "a person", text)) for text in shown["references"]]
         for arm in study.arms:
-            run = next((run for run in arm.runs if "summaries" in run.exhibits), None)
-            if run is not None:
-                text = run.exhibits["summaries"]["shown"][place]["text"]
+            text = _texts(arm).get(shown["name"])
+            if text is not None:
                 rows.append(Row(cells(shown["name"], arm.name, text or "(nothing)"), kind_of(study, arm)))
     columns = [Column(name, number=False) for name in ("document", "who wrote", "text")]
     return table("side-by-side", "Side by side", columns, rows, "The first seed of every arm.", grouped=True)
+
+
+def _texts(arm: Arm) -> Mapping[str, str]:
+    """What its first run wrote, document by document; an arm may keep fewer of them than others."""
+    kept = next((run.exhibits["summaries"]["shown"] for run in arm.runs if "summaries" in run.exhibits), ())
+    return {one["name"]: one["text"] for one in kept}
