@@ -139,6 +139,25 @@ def test_in_fp32_it_errs_no_more_than_the_definition(
         assert float((mine - right).abs().max()) <= allowed
 
 
+def test_what_does_not_lie_in_a_row_is_read_as_what_it_is(way: str) -> None:
+    hidden_ND, weight_VD, targets_N = some(70, torch.float32)
+    wanted = with_gradients(head_loss, hidden_ND, weight_VD, targets_N)
+    apart = hidden_ND.T.contiguous().T, torch.cat([weight_VD, weight_VD], dim=1)[:, :D], targets_N.int()
+    assert not apart[0].is_contiguous()
+    assert not apart[1].is_contiguous()
+    loss = head_loss(*apart)
+    assert loss.item() == pytest.approx(wanted[0].item(), rel=1e-6)
+    torch.testing.assert_close(head_losses(*apart), head_losses(hidden_ND, weight_VD, targets_N))
+    for mine, theirs in zip(with_gradients(head_loss, *apart), wanted, strict=True):
+        torch.testing.assert_close(mine, theirs)
+
+
+def test_a_thread_without_a_strip_gets_no_gradients_to_keep(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each thread has a whole weight's: of a large vocabulary on many cores that would be gigabytes."""
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 64)
+    assert [head_kernel._threads(torch.empty(n, 1)) for n in (64, 128, 64 * 80)] == [1, 2, 64]
+
+
 def test_without_a_compiler_it_says_that_it_is_slower(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled, "library", lambda source: "there is no C++ compiler")
     head_kernel.kernel.cache_clear()

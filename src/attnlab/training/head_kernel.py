@@ -61,7 +61,7 @@ def gradients(hidden_ND: Tensor, weight_VD: Tensor) -> tuple[Tensor, Tensor, Ten
     hidden, weight, large_S = _filled(hidden_ND, weight_VD)
     shift_N, total_N = hidden.new_empty(2, len(hidden))
     of_hidden = torch.empty_like(hidden)
-    of_weight = weight.new_zeros(torch.get_num_threads(), V + -V % _ROWS, weight.shape[1])
+    of_weight = weight.new_zeros(_threads(hidden), V + -V % _ROWS, weight.shape[1])
     _call("head_gradients", hidden, weight, large_S, shift_N, total_N, of_hidden, of_weight)
     summed = of_weight[0] if len(of_weight) == 1 else of_weight.sum(0)
     return (total_N.log() + shift_N)[:N], of_hidden[:N, :D], summed[:V, :D]
@@ -77,6 +77,11 @@ def _filled(hidden_ND: Tensor, weight_VD: Tensor) -> tuple[Tensor, Tensor, Tenso
     return hidden, weight, (bound_N.view(-1, _STRIP) > SAFE).any(1)
 
 
+def _threads(hidden: Tensor) -> int:
+    """No more than there are strips: each has gradients of the whole weight to itself."""
+    return min(torch.get_num_threads(), len(hidden) // _STRIP)
+
+
 def _call(name: str, hidden: Tensor, weight: Tensor, *others: Tensor) -> None:
-    sizes = (len(hidden), len(weight), weight.shape[1], torch.get_num_threads())
+    sizes = (len(hidden), len(weight), weight.shape[1], _threads(hidden))
     getattr(kernel(), name)(*(tensor.data_ptr() for tensor in (hidden, weight, *others)), *sizes)
