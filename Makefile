@@ -26,7 +26,8 @@ demo: .venv/installed  ## the masking study in about two minutes: audit, train, 
 	$(BIN)/attnlab run masking --out attnlab-runs/demo || [ $$? -eq 1 ]
 
 test: .venv/installed-dev  ## the whole test suite
-	$(BIN)/python -m pytest
+	@# Two at a time: many tests wait for processes, pages and clusters. A file stays in one of the two.
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: .venv/installed-dev  ## style and types; a warning is an error
 	$(BIN)/ruff check src tests benchmarks
