@@ -274,3 +274,11 @@ def test_a_metric_of_a_split_that_does_not_exist_is_refused(tmp_path: Path) -> N
     study = write_study(tmp_path, seen=0)
     with pytest.raises(AttnlabError, match="did you mean 'test_accuracy'"):
         ran(study, "metric=test-unseen_accuracy", seeds=1)
+
+
+def test_a_precision_of_a_head_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    study = write_study(tmp_path)
+    with pytest.raises(AttnlabError, match="is for heads over a vocabulary"):
+        ran(study, "training.precision=bfloat16-head", seeds=1)
+    setup = load_study(study).setup.settled({"bfloat16": True})
+    assert setup.plain()["training"]["precision"] == "float32"

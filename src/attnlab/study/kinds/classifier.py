@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
+from pydantic import field_validator
 
 from attnlab.attention import Layout
 from attnlab.audit.classifiers import RULES
@@ -63,6 +64,13 @@ class Classifier(Setup):
     training: Training = Training()
     measure: Measure = Measure()
 
+    @field_validator("training")
+    @classmethod
+    def _has_no_large_head(cls, training: Training) -> Training:
+        if training.precision == "bfloat16-head":
+            raise ValueError('precision "bfloat16-head" is for heads over a vocabulary, as in start.training')
+        return training
+
     @classmethod
     def metric(cls, name: str) -> Held | None:
         found = re.fullmatch(r"(?!train)([\w-]+?)_(accuracy|loss)", name)
@@ -80,7 +88,7 @@ class Classifier(Setup):
 
     def settled(self, environment: Mapping[str, Any]) -> Self:
         bfloat16 = bool(environment.get("bfloat16"))
-        changed = {"training": self.training.settled(bfloat16), "start": self.start.settled(bfloat16)}
+        changed = {"training": self.training.settled(False), "start": self.start.settled(bfloat16)}
         return self.model_copy(update=changed)
 
     def prepare(self, base: Path | None) -> ClassifierBench:
