@@ -77,6 +77,7 @@ LEADS_OUT = [
     '[corpus]\npart = "text"\ntrain = "inside.txt"\nextra = { more = "/etc/passwd" }\n',
     '[[arms]]\nname = "c"\ncorpus = { part = "text", train = "/etc/passwd" }\n',
     '[[arms]]\nname = "c"\n"corpus.train" = "/etc/passwd"\n',
+    *(f'[writer]\nof = "{place}"\n' for place in ("hf:/models/one", "hf:~/one", "hf:../one", "hf:link.txt")),
 ]
 
 

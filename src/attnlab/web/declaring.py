@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from attnlab.study import Study
 
 _WORDS = ("name", "question")  # that are shown, and name nothing
+_MODEL = "hf:"  # before the name of a checkpoint, or of its directory
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,7 @@ def _barred(plain: Mapping[str, Any], settings: Settings) -> Iterator[Problem]:
 
 def _leads_out(text: str, root: Path) -> bool:
     """Whether a text, read as the name of a file, is one outside the directory."""
+    text = text.removeprefix(_MODEL)
     if text.startswith(("/", "~", "file:")) or ".." in re.split(r"[/\\]", text):
         return True
     try:
