@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnlab.adapt.texts import Texts
+from attnlab.attention.layout import cheapest_stretches
 
 Ids = NDArray[np.int64]
 
@@ -126,15 +127,4 @@ def side_by_side(rows: Sequence[Ids], padding: int) -> Tensor:
 
 def stretches(lengths: Sequence[int]) -> list[tuple[int, int]]:
     """Where to cut texts in order of length so that the places they are filled up to are fewest."""
-    sizes = np.asarray(lengths)
-    best, begins = np.zeros(len(sizes) + 1), np.zeros(len(sizes) + 1, dtype=int)
-    for end in range(1, len(sizes) + 1):
-        costs = best[:end] + (end - np.arange(end)) * sizes[end - 1] + _STRETCH
-        begins[end] = costs.argmin()
-        best[end] = costs[begins[end]]
-    bounds: list[tuple[int, int]] = []
-    end = len(sizes)
-    while end:
-        bounds.append((int(begins[end]), end))
-        end = int(begins[end])
-    return bounds[::-1]
+    return cheapest_stretches(lengths, power=1, each=_STRETCH)

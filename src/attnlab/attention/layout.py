@@ -100,11 +100,17 @@ def _similar_lengths(lengths: tuple[int, ...]) -> list[tuple[int, int]]:
     """Where to cut a batch so that the squared lengths to which its stretches are padded come cheapest."""
     if len(lengths) * max(lengths, default=0) ** 2 <= 2 * _STRETCH:
         return [(0, len(lengths))]
+    return cheapest_stretches(lengths, power=2, each=_STRETCH)
+
+
+def cheapest_stretches(lengths: Sequence[int], *, power: int, each: int) -> list[tuple[int, int]]:
+    """Where to cut sequences in a row, where a stretch costs its longest length, raised to a power, for each
+    sequence of it, and a fixed amount."""
     sizes = np.asarray(lengths)
     best, begins = np.zeros(len(sizes) + 1), np.zeros(len(sizes) + 1, dtype=int)
     for end in range(1, len(sizes) + 1):
         longest = np.maximum.accumulate(sizes[:end][::-1])[::-1]  # of a stretch from each begin to this end
-        costs = best[:end] + (end - np.arange(end)) * longest**2 + _STRETCH
+        costs = best[:end] + (end - np.arange(end)) * longest**power + each
         begins[end] = costs.argmin()
         best[end] = costs[begins[end]]
     bounds: list[tuple[int, int]] = []
