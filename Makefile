@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test lint fuzz bench calibrate clean
+.PHONY: help demo test lint fuzz kills bench calibrate clean
 
 help:  ## say what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -36,6 +36,9 @@ lint: .venv/installed-dev  ## style and types; a warning is an error
 
 fuzz: .venv/installed-dev  ## a hundred thousand inputs for everything that reads what a user writes
 	$(BIN)/python -m tests.fuzz
+
+kills: .venv/installed-dev  ## studies of every kind killed fifty times at random moments, and what came of them
+	$(BIN)/python -m tests.kills
 
 bench: .venv/installed-dev  ## side by side with peers, in one process; writes benchmarks/results.json
 	$(BIN)/python -m benchmarks

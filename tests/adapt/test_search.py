@@ -119,3 +119,18 @@ def test_a_search_that_cannot_be_is_refused(part: str, fields: dict[str, Any], s
 def test_an_unknown_search_is_told() -> None:
     with pytest.raises(RequestError, match="did you mean 'random'"):
         Search.resolve("randon")
+
+
+def test_wherever_the_journal_was_cut_off_the_search_ends_the_same(tmp_path: Path) -> None:
+    """As a kill leaves it: at any line, or in the midst of one; with a lock file that nobody holds."""
+    for wanted in (Tpe(space=SPACE, trials=3, first=2), Grid(space={"size": (8, 16)})):
+        whole = tmp_path / wanted.name
+        expected = [one.plain() for one in made(wanted, whole)]
+        lines = (whole / "journal.log").read_bytes().splitlines(keepends=True)
+        for number in range(len(lines)):
+            for part in (0, len(lines[number]) // 2):
+                cut = tmp_path / f"{wanted.name}-{number}-{part}" / wanted.name  # a study goes by its folder
+                cut.mkdir(parents=True)
+                (cut / "journal.log").write_bytes(b"".join(lines[:number]) + lines[number][:part])
+                (cut / "journal.log.lock").symlink_to("journal.log")
+                assert [one.plain() for one in made(wanted, cut)] == expected, (number, part)

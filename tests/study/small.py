@@ -3,6 +3,7 @@ on it in this process."""
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -69,7 +70,9 @@ def write_corpus(path: Path, lines: int = 160, seed: int = 0) -> None:
     )
 
 
-class _GoesOn:
+class GoesOn:
+    """Nobody wishes that it stops."""
+
     to_stop = False
 
 
@@ -86,7 +89,7 @@ class InProcess:
         workplace = Workplace(store, store.study())
         for cell in cells:
             self.worked_on.append(cell)
-            workplace.work_on(cell, lambda event, about: None, _GoesOn())  # type: ignore[arg-type]
+            workplace.work_on(cell, lambda event, about: None, GoesOn())  # type: ignore[arg-type]
             listener.ended(cell)
 
 
@@ -96,4 +99,23 @@ def measured(plain: Mapping[str, Any]) -> dict[tuple[str, int], tuple[str, Mappi
         (arm["name"], run["seed"]): (run["status"], run["metrics"])
         for arm in plain["arms"]
         for run in arm["runs"]
+    }
+
+
+def but_for_clocks(plain: Any) -> Any:
+    """The same without what a clock decides, at any depth: seconds, and what was done in one."""
+    if isinstance(plain, Mapping):
+        return {
+            key: but_for_clocks(value)
+            for key, value in plain.items()
+            if not key.endswith(("seconds", "_per_second"))
+        }
+    return [but_for_clocks(value) for value in plain] if isinstance(plain, list) else plain
+
+
+def records(out: Path) -> dict[str, Any]:
+    """Everything runs measured, clocks aside."""
+    return {
+        str(path.relative_to(out)): but_for_clocks(json.loads(path.read_text("utf-8")))
+        for path in sorted(out.glob("runs/*/*/result.json"))
     }

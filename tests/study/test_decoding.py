@@ -25,48 +25,8 @@ from attnlab.study.trained import open_writer
 from attnlab.study.within import trained_writer
 from attnlab.training import Interrupted
 
-from .small import InProcess, write_corpus
-
-DECLARATION = """\
-name = "strategies"
-question = "Which strategy repeats itself?"
-kind = "decoding"
-seeds = 2
-
-[trained]
-corpus = { part = "text", train = "text.txt", block = 4 }
-tokens = { part = "words", minimum = 1 }
-model = { layers = 1, heads = 2, width = 16, context = 40 }
-training = { steps = 30, batch = 8, evaluations = 1, optimizer = { part = "adam-w", learning_rate = 1e-2 } }
-
-[prompts]
-texts = ["a cat sees"]
-held_out = 3
-words = 2
-
-[written]
-continuations = 4
-longest = 12
-shown = 2
-steps = [1, 3]
-likeliest = 5
-
-[[arms]]
-name = "plain"
-strategy = "plain"
-
-[[arms]]
-name = "greedy"
-strategy = "greedy"
-
-[[arms]]
-name = "two filters"
-strategy = "temperature=0.7+top-p=0.7"
-
-[[arms]]
-name = "beam"
-strategy = "beam=3"
-"""
+from .small import InProcess
+from .small_decoding import DECLARATION, write_study
 
 
 class Watching:
@@ -93,10 +53,7 @@ class Watching:
 
 @pytest.fixture
 def declared(tmp_path: Path) -> Path:
-    write_corpus(tmp_path / "text.txt")
-    file = tmp_path / "strategies.toml"
-    file.write_text(DECLARATION)
-    return file
+    return write_study(tmp_path)
 
 
 def setup_in(file: Path, arm: str = "plain") -> Decoding:

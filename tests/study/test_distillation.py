@@ -15,81 +15,20 @@ from attnlab.study import load_study, run
 from attnlab.study.cellwork import Workplace
 from attnlab.study.store import Cell, Store
 from attnlab.study.study import slug
-from tests.adapt.distil.tiny_chat import WORDS, chat_llama, write_dialogues
+from tests.adapt.distil.tiny_chat import WORDS, chat_llama
 
 from .small import InProcess, measured
+from .small_distillation import write_study
 
 pytest.importorskip("transformers")
 pytest.importorskip("rouge_score")
-
-DECLARATION = """\
-name = "tiny"
-question = "Whose texts does a student learn from best?"
-kind = "distillation"
-seeds = 2
-
-[corpus]
-part = "table"
-folder = "data"
-train = "train.jsonl"
-dev = "dev.jsonl"
-test = "test.jsonl"
-text = "dialogue"
-references = ["summary", "summary1", "summary2"]
-
-[take]
-train = 12
-
-[prompt]
-instruction = "say it short {text}"
-longest = 40
-
-[teacher]
-checkpoint = "teacher"
-
-[student]
-checkpoint = "teacher"
-layers_kept = [0, 2]
-
-[writing]
-recipe = "greedy"
-longest = 6
-batch = 4
-
-[training]
-steps = 6
-batch = 4
-accumulate = 2
-evaluations = 2
-
-[[arms]]
-name = "people's"
-
-[[arms]]
-name = "teacher"
-lesson = "the-teacher"
-
-[[arms]]
-name = "untuned"
-lesson = "nothing"
-
-[[arms]]
-name = "teacher's"
-lesson = { part = "teachers-texts", references = 0.25 }
-
-[[arms]]
-name = "logits"
-lesson = { part = "teachers-logits", temperature = 2.0, divergence = "reverse", hard = 0.2, references = 0.5 }
-"""
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A teacher, dialogues, and the declaration."""
     folder = tmp_path_factory.mktemp("distillation")
-    chat_llama(folder / "teacher")
-    write_dialogues(folder / "data")
-    (folder / "tiny.toml").write_text(DECLARATION)
+    write_study(folder)
     return folder
 
 

@@ -22,7 +22,8 @@ from attnlab.study.executors import Local
 from attnlab.study.store import Cell, Store
 from attnlab.training import Checkpoint
 
-from .small import DECLARATION, InProcess, measured
+from .processes import children, kill_tree
+from .small import DECLARATION, InProcess, measured, records
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="finds processes in /proc")
 
@@ -79,27 +80,6 @@ def start() -> Iterator[Start]:
         kill_tree(process)
 
 
-def children(pid: int) -> list[int]:
-    found: list[int] = []
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        try:
-            found += [int(child) for child in task.read_text().split()]
-        except OSError:  # the thread has ended meanwhile
-            continue
-    return found
-
-
-def kill_tree(process: subprocess.Popen[str]) -> list[int]:
-    tree = [process.pid, *children(process.pid)]
-    for pid in tree:
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
-    process.communicate()
-    return tree
-
-
 def wait_for(condition: Callable[[], Any], process: subprocess.Popen[str], seconds: float = 200) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
@@ -113,17 +93,6 @@ def longer(folder: Path, steps: int, extra: str = "") -> Path:
     path = folder / "longer.toml"
     path.write_text(DECLARATION.replace("steps = 12", f"steps = {steps}\n{extra}"))
     return path
-
-
-def records(out: Path) -> dict[str, Any]:
-    """Everything runs measured, clocks aside."""
-    kept = {}
-    for path in sorted(out.glob("runs/*/*/result.json")):
-        plain = json.loads(path.read_text("utf-8"))
-        kept[str(path.relative_to(out))] = {
-            key: value for key, value in plain.items() if not key.endswith(("seconds", "_per_second"))
-        }
-    return kept
 
 
 def test_killed_at_random_moments_it_ends_with_the_same_numbers(folder: Path, start: Start) -> None:

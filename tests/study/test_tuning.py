@@ -20,52 +20,12 @@ from attnlab.study.store import Cell, open_study  # noqa: E402
 
 from ..adapt import tiny  # noqa: E402
 from .small import InProcess, measured  # noqa: E402
-
-HEAD = """\
-name = "small"
-question = "How much of it must be tuned?"
-kind = "tuning"
-seeds = 2
-
-[corpus]
-part = "labelled"
-train = "train.txt"
-dev = "dev.txt"
-test = "test.txt"
-
-[model]
-checkpoint = "./bert"
-longest = 20
-products = "float32"
-
-[training]
-epochs = 2
-batch = 16
-optimizer = { part = "adam-w", learning_rate = 1e-2 }
-
-"""
-SEARCH = """\
-[search]
-part = "tpe"
-trials = 3
-first = 2
-
-[search.space]
-learning_rate = { low = 1e-3, high = 1e-1 }
-batch = [8, 16]
-
-"""
-
-
-def arms(*named: str) -> str:
-    return "".join(f"[[arms]]\nname = {name}\n" for name in named)
+from .small_tuning import HEAD, SEARCH, arms, write_texts  # noqa: E402
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    tiny.write_labelled(tmp_path, train=128, dev=40, test=60)
-    tiny.bert(tmp_path / "bert")
-    return tmp_path
+    return write_texts(tmp_path)
 
 
 def declared(place: Path, text: str, name: str = "study.toml") -> Path:

@@ -26,7 +26,6 @@ from attnlab.tokens.batches import Batches
 from attnlab.training import Checkpoint, Interrupted, NextToken, Observer, Run, Training, train
 from attnlab.wholefile import claimed
 
-_SAVE_SECONDS = 20.0
 _WAIT_SECONDS = 0.5
 
 
@@ -115,10 +114,8 @@ class _InTheBackground:
     """Observes a training that is not the run itself: its curve is not the run's."""
 
     observer: Observer
-    saved: float = 0.0
 
-    def begin(self, step: int) -> None:
-        self.saved = time.monotonic()
+    def begin(self, step: int) -> None: ...
 
     def row(self, row: Mapping[str, Any]) -> None: ...
 
@@ -126,9 +123,7 @@ class _InTheBackground:
         self.observer.note(text)
 
     def should_save(self) -> bool:
-        due = time.monotonic() - self.saved >= _SAVE_SECONDS
-        self.saved = time.monotonic() if due else self.saved
-        return due
+        return self.observer.should_save()
 
     def should_stop(self) -> bool:
         return self.observer.should_stop()

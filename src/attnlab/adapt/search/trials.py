@@ -21,6 +21,7 @@ from attnlab.adapt.search.search import Search, library
 from attnlab.adapt.search.space import Range, decoded, encoded
 from attnlab.errors import StoreError
 from attnlab.training import Interrupted, Watched
+from attnlab.wholefile import write_whole
 
 Ending = Literal["done", "pruned", "diverged"]
 _UNPRUNED = 3  # trials that are never ended early: there is nothing yet to hold them against
@@ -77,8 +78,9 @@ class Trial:
         if number in known:
             ended = known[number].state.is_finished()
             return None if ended else cls(optuna.trial.Trial(study, known[number]._trial_id), search, folder)
-        study.sampler = search.sampler(number)
-        return cls(study.ask(_distributions(search)), search, folder)
+        _begin(study, search, number)
+        (begun,) = (trial for trial in study.get_trials(deepcopy=False) if trial.number == number)
+        return cls(optuna.trial.Trial(study, begun._trial_id), search, folder)
 
 
 Work = Callable[[Trial], Ending]
@@ -121,9 +123,39 @@ def best_of(tried: tuple[Tried, ...], watched: Watched) -> Tried | None:
     return best
 
 
+def _begin(study: Any, wanted: Search, number: int) -> None:
+    """A new trial in one line of the journal, its whole setting in it: a kill here leaves all of it
+    or nothing. The setting is drawn beside the journal, from the same trials."""
+    optuna = library()
+    aside = optuna.create_study(direction=study.direction.name.lower(), sampler=wanted.sampler(number))
+    aside.add_trials(study.get_trials(deepcopy=False))
+    aside.ask(_distributions(wanted))
+    study.add_trial(aside.get_trials(deepcopy=False)[-1])
+
+
+class _NoLock:
+    """The journal's own lock is a file that stays where a process is killed; we hold one that does not."""
+
+    def acquire(self) -> bool:
+        return True
+
+    def release(self) -> None: ...
+
+
+def _cut_to_whole_lines(journal: Path) -> None:
+    """A line that was cut off when its process died is taken off: no line could follow it."""
+    if not journal.exists():
+        return
+    kept = journal.read_bytes()
+    if not kept.endswith(b"\n"):
+        write_whole(journal, kept[: kept.rfind(b"\n") + 1])
+
+
 def _open(wanted: Search, folder: Path, watched: Watched) -> Any:
     optuna = library()
-    backend = optuna.storages.journal.JournalFileBackend(str(folder / "journal.log"))
+    journal = folder / "journal.log"
+    _cut_to_whole_lines(journal)
+    backend = optuna.storages.journal.JournalFileBackend(str(journal), lock_obj=_NoLock())
     pruner = optuna.pruners.MedianPruner(n_startup_trials=_UNPRUNED, n_warmup_steps=0)
     return optuna.create_study(
         storage=optuna.storages.JournalStorage(backend),
