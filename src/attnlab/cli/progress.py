@@ -63,7 +63,7 @@ class Lines:
 
     def ended(self, cell: Cell) -> None:
         self.done += 1
-        self._say(f"{self.done}/{self.total} {cell.arm}, seed {cell.seed}")
+        self._say(f"{self.done}/{self.total} {cell}")
 
     def note(self, text: str) -> None:
         self._say(text)

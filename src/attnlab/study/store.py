@@ -24,6 +24,9 @@ class Cell:
     arm: str
     seed: int
 
+    def __str__(self) -> str:
+        return f"{self.arm}, seed {self.seed}"
+
 
 class Store:
     """The directory of one study."""

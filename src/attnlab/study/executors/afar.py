@@ -75,7 +75,7 @@ class Afar:
     threads: int = 1  # of each
     save_seconds: float = SAVE_SECONDS
     patience: float = PATIENCE
-    lost: collections.Counter[Cell] = field(default_factory=collections.Counter)
+    lost: collections.Counter[Cell] = field(default_factory=collections.Counter, init=False)
 
     def plan(self, cells: int, threads: int | None = None) -> dict[str, Any]:
         return {"executor": self.yard.name, "threads": threads or self.threads}
@@ -139,26 +139,25 @@ class _Round:
 
     def _pass_on_notes(self, out: _Out) -> None:
         for note in out.following.notes():
-            self.listener.note(f"{out.cell.arm}, seed {out.cell.seed}: {note}")
+            self.listener.note(f"{out.cell}: {note}")
 
     def _take(self, out: _Out, end: Report | Lost) -> None:
         self._pass_on_notes(out)
         cell = out.cell
-        named = f"{cell.arm}, seed {cell.seed}"
         if isinstance(end, Lost):
-            self._lost(out, end.how, named)
+            self._lost(out, end.how)
         elif end.outcome == "broken":
             raise WorkError(end.reason)
         elif end.outcome == "busy":
-            self.listener.note(f"{named}: another process is at it; waiting for it")
+            self.listener.note(f"{cell}: another process is at it; waiting for it")
             time.sleep(_BUSY_WAIT)
             self.open.append(cell)
         elif end.outcome == "interrupted":  # a wish that was not ours: whoever ends a machine may ask first
-            self._lost(out, "it was asked to stop", named)
+            self._lost(out, "it was asked to stop")
         else:
             self.listener.ended(cell)
 
-    def _lost(self, out: _Out, how: str, named: str) -> None:
+    def _lost(self, out: _Out, how: str) -> None:
         """Another machine goes on from the checkpoint; what takes a machine down every time is given up."""
         cell, lost = out.cell, self.terms.lost
         lost[cell] += 1
@@ -169,7 +168,7 @@ class _Round:
             self.store.write_result(RunResult(cell.arm, cell.seed, "failed", reason=reason))
             self.listener.ended(cell)
         else:
-            self.listener.note(f"{named}: {how}; another goes on with it")
+            self.listener.note(f"{cell}: {how}; another goes on with it")
             self.open.appendleft(cell)
 
     def _stop(self) -> None:

@@ -161,7 +161,7 @@ class _Crew:
         if kind == "row" and cell:
             self.listener.row(cell, event)
         elif kind == "note":
-            self.listener.note(f"{cell.arm}, seed {cell.seed}: {event['text']}" if cell else event["text"])
+            self.listener.note(f"{cell}: {event['text']}" if cell else event["text"])
         elif kind == "broken":
             raise WorkError(event["reason"])
         elif kind == "gone":
@@ -181,7 +181,7 @@ class _Crew:
 
     def _ended(self, cell: Cell, outcome: str) -> None:
         if outcome == "busy":
-            self.listener.note(f"{cell.arm}, seed {cell.seed}: another process is at it; waiting for it")
+            self.listener.note(f"{cell}: another process is at it; waiting for it")
             time.sleep(_BUSY_WAIT)
             self.open.append(cell)
         elif outcome == "interrupted":  # someone asked the worker to stop, and means all of us

@@ -77,7 +77,7 @@ class Ranks:
             if event == "row":
                 listener.row(cell, about)
             elif event == "note":
-                listener.note(f"{cell.arm}, seed {cell.seed}: {about['text']}")
+                listener.note(f"{cell}: {about['text']}")
 
         workplace = Workplace(store, study, self.save_seconds, begins=together)
         wish = Signals()
@@ -86,12 +86,12 @@ class Ranks:
             if outcome == "interrupted":
                 raise KeyboardInterrupt
             if outcome == "busy":
-                raise WorkError(f"{cell.arm}, seed {cell.seed}: another process is at it")
+                raise WorkError(f"{cell}: another process is at it")
             failure = store.failure(cell)
             if (
                 failure is not None
             ):  # the others may be anywhere in that run: only a new start brings them back
-                raise WorkError(f"{cell.arm}, seed {cell.seed}: {failure}; run it again for the other runs")
+                raise WorkError(f"{cell}: {failure}; run it again for the other runs")
             listener.ended(cell)
 
 
