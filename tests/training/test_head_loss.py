@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -100,7 +103,7 @@ def test_in_fp32_and_in_bf16_it_is_close(way: str) -> None:
             assert (mine - theirs).norm() <= relative * theirs.norm()
 
 
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize(
     ("N", "words", "width"), [(1, 1, 1), (64, 96, 16), (65, 97, 17), (200, 203, 48), (130, 300, 80)]
 )
@@ -152,10 +155,42 @@ def test_what_does_not_lie_in_a_row_is_read_as_what_it_is(way: str) -> None:
         torch.testing.assert_close(mine, theirs)
 
 
-def test_a_thread_without_a_strip_gets_no_gradients_to_keep(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each thread has a whole weight's: of a large vocabulary on many cores that would be gigabytes."""
-    monkeypatch.setattr(torch, "get_num_threads", lambda: 64)
-    assert [head_kernel._threads(torch.empty(n, 1)) for n in (64, 128, 64 * 80)] == [1, 2, 64]
+needs_kernel = pytest.mark.skipif(
+    not isinstance(compiled.library(SOURCE), ctypes.CDLL), reason="the kernel cannot be compiled here"
+)
+
+
+@needs_kernel
+@pytest.mark.parametrize("target", [-1, V])
+def test_a_target_that_is_no_word_is_left_to_pytorch(target: int) -> None:
+    """Which has an error for it; the kernel would read memory that is not there."""
+    hidden_ND, weight_VD, targets_N = some(40, torch.float32)
+    assert head_kernel.losses(hidden_ND, weight_VD, targets_N) is not None
+    targets_N[17] = target
+    assert head_kernel.losses(hidden_ND, weight_VD, targets_N) is None
+    assert head_kernel.gradients(hidden_ND, weight_VD, targets_N) is None
+
+
+@needs_kernel
+def test_threads_of_its_own_give_what_pytorchs_give() -> None:
+    """Where OpenMP has fewer threads than are asked for, as under a limit, the kernel starts its own."""
+    program = (
+        "import torch; from attnlab.training import head_kernel;"
+        "torch.manual_seed(0); torch.set_num_threads(2); assert torch.get_num_threads() == 2;"
+        "made = head_kernel.gradients(torch.randn(200, 48), torch.randn(300, 48), torch.arange(200));"
+        "print([float(x.double().sum()) for x in made])"
+    )
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, **limit},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for limit in ({}, {"OMP_THREAD_LIMIT": "1"})
+    ]
+    assert told[0] == told[1] != ""
 
 
 def test_without_a_compiler_it_says_that_it_is_slower(monkeypatch: pytest.MonkeyPatch) -> None:

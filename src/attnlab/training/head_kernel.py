@@ -1,10 +1,10 @@
-"""The head's exponentials and gradients by a compiled kernel, for fp32 on the CPU.
+"""The losses of a head and their gradients by a compiled kernel, for fp32 on the CPU.
 
 Nine tenths of the multiplications that the processor could do in the time, in full precision; PyTorch's own
 products, which go through memory, reach half of it. Where there is no compiler, `head_loss` does the same in
 PyTorch.
 
-Shapes: N tokens, filled up to whole strips, S strips, D model width, filled up to whole lines, V vocabulary.
+Shapes: N tokens, D model width, filled up to whole lines, V vocabulary.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ from torch import Tensor
 
 from attnlab.attention import compiled
 
-SAFE = 60.0  # the largest logit whose exponential, summed over any vocabulary, is finite in fp32
-_STRIP = 64  # tokens that the kernel takes at once
 _LINE = 16  # numbers of a cache line
-_ROWS = 4  # words whose gradients it works out at once
+_ROWS = 4  # words whose gradients the kernel works out at once
+_REFUSED, _NO_MEMORY = 1, 2  # what it may answer
 
 
 @cache
@@ -33,55 +32,57 @@ def kernel() -> ctypes.CDLL | None:
     if isinstance(made, str):
         warnings.warn(f"the head's loss runs in PyTorch, up to three times slower: {made}", stacklevel=2)
         return None
-    pointer, number = ctypes.c_void_p, ctypes.c_int64
-    made.head_totals.argtypes = [pointer] * 5 + [number] * 4
-    made.head_gradients.argtypes = [pointer] * 7 + [number] * 4
+    made.head_losses.argtypes = [ctypes.c_void_p] * 6 + [ctypes.c_int64] * 4
     return made
 
 
-def takes(hidden_ND: Tensor, weight_VD: Tensor) -> bool:
-    """Whether it can be used: the kernel reckons with numbers only, and a NaN must not be lost in it."""
-    if hidden_ND.device.type != "cpu" or not (hidden_ND.dtype == weight_VD.dtype == torch.float32):
-        return False
-    all_numbers = bool((hidden_ND.detach().sum() + weight_VD.detach().sum()).isfinite())
-    return all_numbers and len(hidden_ND) > 0 and kernel() is not None
+def losses(hidden_ND: Tensor, weight_VD: Tensor, targets_N: Tensor) -> Tensor | None:
+    """(N,) the loss of every token; None where it is not for the kernel to say."""
+    if not _can_be_taken(hidden_ND, weight_VD):
+        return None
+    losses_N = hidden_ND.new_empty(len(hidden_ND))
+    return losses_N if _call(hidden_ND, weight_VD, targets_N, losses_N) else None
 
 
-def log_totals(hidden_ND: Tensor, weight_VD: Tensor) -> Tensor:
-    """(N,) the logarithm of Σ e^logit of every token."""
-    hidden, weight, large_S = _filled(hidden_ND, weight_VD)
-    shift_N, total_N = hidden.new_empty(2, len(hidden))
-    _call("head_totals", hidden, weight, large_S, shift_N, total_N)
-    return (total_N.log() + shift_N)[: len(hidden_ND)]
-
-
-def gradients(hidden_ND: Tensor, weight_VD: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The same; Σ share·word of every token (N, D); and Σ share·hidden of every word (V, D)."""
+def gradients(
+    hidden_ND: Tensor, weight_VD: Tensor, targets_N: Tensor
+) -> tuple[Tensor, Tensor, Tensor] | None:
+    """The same, and the gradients of their sum: of the hidden states (N, D) and of the weight (V, D)."""
+    if not _can_be_taken(hidden_ND, weight_VD):
+        return None
     (N, D), V = hidden_ND.shape, len(weight_VD)
-    hidden, weight, large_S = _filled(hidden_ND, weight_VD)
-    shift_N, total_N = hidden.new_empty(2, len(hidden))
-    of_hidden = torch.empty_like(hidden)
-    of_weight = weight.new_zeros(_threads(hidden), V + -V % _ROWS, weight.shape[1])
-    _call("head_gradients", hidden, weight, large_S, shift_N, total_N, of_hidden, of_weight)
-    summed = of_weight[0] if len(of_weight) == 1 else of_weight.sum(0)
-    return (total_N.log() + shift_N)[:N], of_hidden[:N, :D], summed[:V, :D]
+    losses_N = hidden_ND.new_empty(N)
+    of_hidden = hidden_ND.new_empty(N, D + -D % _LINE)
+    of_weight = hidden_ND.new_empty(V + -V % _ROWS, D + -D % _LINE)
+    if not _call(hidden_ND, weight_VD, targets_N, losses_N, of_hidden, of_weight):
+        return None
+    return losses_N, of_hidden[:, :D], of_weight[:V, :D]
 
 
-def _filled(hidden_ND: Tensor, weight_VD: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Hidden states and weight as the kernel wants them; which strips may have logits too large for e^x."""
-    N, D = hidden_ND.shape
-    beyond = (0, -D % _LINE)
-    hidden = F.pad(hidden_ND, (*beyond, 0, -N % _STRIP)).contiguous()
-    weight = F.pad(weight_VD, beyond).contiguous() if beyond[1] else weight_VD.contiguous()
-    bound_N = hidden.norm(dim=1) * weight.norm(dim=1).max()
-    return hidden, weight, (bound_N.view(-1, _STRIP) > SAFE).any(1)
+def _can_be_taken(hidden_ND: Tensor, weight_VD: Tensor) -> bool:
+    on_cpu = hidden_ND.device.type == "cpu" and hidden_ND.dtype == weight_VD.dtype == torch.float32
+    return on_cpu and len(hidden_ND) > 0 and kernel() is not None
 
 
-def _threads(hidden: Tensor) -> int:
-    """No more than there are strips: each has gradients of the whole weight to itself."""
-    return min(torch.get_num_threads(), len(hidden) // _STRIP)
-
-
-def _call(name: str, hidden: Tensor, weight: Tensor, *others: Tensor) -> None:
-    sizes = (len(hidden), len(weight), weight.shape[1], _threads(hidden))
-    getattr(kernel(), name)(*(tensor.data_ptr() for tensor in (hidden, weight, *others)), *sizes)
+def _call(
+    hidden_ND: Tensor,
+    weight_VD: Tensor,
+    targets_N: Tensor,
+    losses_N: Tensor,
+    of_hidden: Tensor | None = None,
+    of_weight: Tensor | None = None,
+) -> bool:
+    """Whether it was done. The kernel reckons with numbers and with words that there are: what is neither is
+    not for it to say."""
+    beyond = (0, -hidden_ND.shape[1] % _LINE)
+    hidden, weight = (F.pad(x, beyond).contiguous() for x in (hidden_ND, weight_VD))
+    places = (hidden, weight, targets_N.long().contiguous(), losses_N, of_hidden, of_weight)
+    made = kernel()
+    assert made is not None
+    answer = made.head_losses(
+        *(None if place is None else place.data_ptr() for place in places),
+        *(len(hidden), len(weight), weight.shape[1], torch.get_num_threads()),
+    )
+    if answer == _NO_MEMORY:
+        raise MemoryError("the head's loss")
+    return answer != _REFUSED
