@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -57,6 +59,16 @@ def test_every_optimizer_learns(optimizer: Optimizer) -> None:
     train(a_run(Training(steps=60, batch=13, optimizer=optimizer)), observer)
     losses = list(observer.losses.values())
     assert losses[-1] < losses[0] - 0.03
+
+
+def test_training_does_without_pytorchs_compiler() -> None:
+    """Which every worker would wait a second for, and keep 70 MB of."""
+    program = (
+        "import sys; from tests.training.test_every_optimizer import *\n"
+        "for optimizer in EVERY[:4]: train(a_run(Training(steps=2, optimizer=optimizer)), Quiet())\n"
+        "assert 'torch.optim' in sys.modules; assert 'torch._dynamo' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[2])
 
 
 def test_muon_is_torchs_on_the_matrices_and_adamw_elsewhere() -> None:

@@ -10,6 +10,7 @@ from torch.optim import Optimizer as TorchOptimizer
 
 from attnlab.spec import PositiveFloat, Rate
 from attnlab.training.optimizers.optimizer import Optimizer, by_decay
+from attnlab.training.optimizers.uncompiled import uncompiled
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,4 +22,6 @@ class Adafactor(Optimizer):
     weight_decay: Rate = 0.0
 
     def build(self, model: nn.Module) -> TorchOptimizer:
-        return torch.optim.Adafactor(by_decay(model, self.weight_decay), lr=self.learning_rate, foreach=False)
+        return uncompiled(torch.optim.Adafactor)(
+            by_decay(model, self.weight_decay), lr=self.learning_rate, foreach=False
+        )

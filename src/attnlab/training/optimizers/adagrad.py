@@ -10,6 +10,7 @@ from torch.optim import Optimizer as TorchOptimizer
 
 from attnlab.spec import PositiveFloat, Rate
 from attnlab.training.optimizers.optimizer import Optimizer, by_decay
+from attnlab.training.optimizers.uncompiled import uncompiled
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +22,6 @@ class Adagrad(Optimizer):
     weight_decay: Rate = 0.0
 
     def build(self, model: nn.Module) -> TorchOptimizer:
-        return torch.optim.Adagrad(
+        return uncompiled(torch.optim.Adagrad)(
             by_decay(model, self.weight_decay), lr=self.learning_rate, eps=self.epsilon, fused=True
         )

@@ -10,6 +10,7 @@ from torch.optim import Optimizer as TorchOptimizer
 
 from attnlab.spec import PositiveFloat, Rate
 from attnlab.training.optimizers.optimizer import Optimizer, by_decay
+from attnlab.training.optimizers.uncompiled import uncompiled
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +27,7 @@ class AdamW(Optimizer):
     weight_decay: Rate = 0.1
 
     def build(self, model: nn.Module) -> TorchOptimizer:
-        return torch.optim.AdamW(
+        return uncompiled(torch.optim.AdamW)(
             by_decay(model, self.weight_decay),
             lr=self.learning_rate,
             betas=(self.beta1, self.beta2),

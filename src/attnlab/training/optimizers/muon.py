@@ -11,6 +11,7 @@ from torch.optim import Optimizer as TorchOptimizer
 from attnlab.spec import PositiveFloat, Rate
 from attnlab.training.optimizers.joined import Joined
 from attnlab.training.optimizers.optimizer import Optimizer, trained
+from attnlab.training.optimizers.uncompiled import uncompiled
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +35,7 @@ class Muon(Optimizer):
         made: list[TorchOptimizer] = []
         if matrices:
             made.append(
-                torch.optim.Muon(
+                uncompiled(torch.optim.Muon)(
                     matrices,
                     lr=self.learning_rate,
                     momentum=self.momentum,
@@ -45,7 +46,9 @@ class Muon(Optimizer):
         if others:
             betas = (self.beta1, self.beta2)
             made.append(
-                torch.optim.AdamW(others, lr=self.learning_rate, betas=betas, weight_decay=0.0, fused=True)
+                uncompiled(torch.optim.AdamW)(
+                    others, lr=self.learning_rate, betas=betas, weight_decay=0.0, fused=True
+                )
             )
         return Joined(made)
 

@@ -10,6 +10,7 @@ from torch.optim import Optimizer as TorchOptimizer
 
 from attnlab.spec import PositiveFloat, Rate
 from attnlab.training.optimizers.optimizer import Optimizer, trained
+from attnlab.training.optimizers.uncompiled import uncompiled
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +22,7 @@ class Sgd(Optimizer):
     weight_decay: Rate = 0.0
 
     def build(self, model: nn.Module) -> TorchOptimizer:
-        return torch.optim.SGD(
+        return uncompiled(torch.optim.SGD)(
             trained(model),
             lr=self.learning_rate,
             momentum=self.momentum,
