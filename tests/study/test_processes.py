@@ -304,3 +304,20 @@ def test_a_plan_shares_the_cores_and_keeps_the_threads() -> None:
     # What was begun with so many threads goes on with as many, however many workers are asked for now.
     assert Local(workers=2).plan(8, threads=5) == {"executor": "local", "workers": 2, "threads": 5}
     assert Local().plan(8, threads=10_000)["workers"] == 1
+
+
+def test_workers_keep_their_memory_and_what_a_person_says_of_it_counts(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "own.py").write_text(
+        "import os\nfrom dataclasses import dataclass\nfrom attnlab.training import AdamW\n"
+        "@dataclass(frozen=True, kw_only=True)\nclass Telling(AdamW):\n    def build(self, model):\n"
+        "        kept = [os.environ[f'MALLOC_{name}_THRESHOLD_'] for name in ('MMAP', 'TRIM')]\n"
+        "        print('kept', *kept, flush=True)\n"
+        "        return super().build(model)\n"
+    )
+    text = DECLARATION.replace("evaluations = 2", 'evaluations = 2\noptimizer = "own.py:Telling"')
+    (folder / "small.toml").write_text(text)
+    monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "4096")
+    run(folder / "small.toml", out=folder / "out", seeds=1, on=Local(workers=1))
+    assert f"kept {1 << 30} 4096" in (folder / "out" / "workers.log").read_text()

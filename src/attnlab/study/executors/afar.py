@@ -19,6 +19,7 @@ from attnlab.study.cellwork import SAVE_SECONDS
 from attnlab.study.executors.executor import Listener
 from attnlab.study.executors.local import PATIENCE
 from attnlab.study.executors.remote import Errand, Following, Report
+from attnlab.study.executors.turn import Turn
 from attnlab.study.store import Cell, Store
 
 TRIES = 4  # times that a cell may be lost with its process or its machine before it counts as failed
@@ -100,14 +101,14 @@ class _Round:
         self.yard = terms.yard
         self.stop_file = f".stop-{uuid.uuid4().hex[:12]}"  # ours alone: others may be at the study too
         self.out: dict[Handle, _Out] = {}
-        self.open: collections.deque[Cell] = collections.deque()
+        self.open = Turn([])
 
     def work(self, cells: Sequence[Cell]) -> None:
-        self.open.extend(cells)
+        self.open = Turn(cells)
         try:
             while self.open or self.out:
                 while self.open and len(self.out) < self.room:
-                    self._send(self.open.popleft())
+                    self._send(self.open.next())
                 for handle, end in self.yard.ended(list(self.out), _LOOK).items():
                     self._take(self.out.pop(handle), end)
                 for handle, out in self.out.items():
@@ -151,10 +152,11 @@ class _Round:
         elif end.outcome == "busy":
             self.listener.note(f"{cell}: another process is at it; waiting for it")
             time.sleep(_BUSY_WAIT)
-            self.open.append(cell)
+            self.open.again(cell)
         elif end.outcome == "interrupted":  # a wish that was not ours: whoever ends a machine may ask first
             self._lost(out, "it was asked to stop")
         else:
+            self.open.ended(cell)
             self.listener.ended(cell)
 
     def _lost(self, out: _Out, how: str) -> None:
@@ -166,10 +168,11 @@ class _Round:
             if out.hung:
                 reason = f"it hung: no sign of life for {self.terms.patience:,.0f} seconds"
             self.store.write_result(RunResult(cell.arm, cell.seed, "failed", reason=reason))
+            self.open.ended(cell)
             self.listener.ended(cell)
         else:
             self.listener.note(f"{cell}: {how}; another goes on with it")
-            self.open.appendleft(cell)
+            self.open.again(cell, first=True)
 
     def _stop(self) -> None:
         """Ask every run to leave a checkpoint; end those that do not."""
