@@ -283,6 +283,7 @@ def test_settings_that_make_no_sense(folder: Path, settings: list[str], says: st
         ("x.yaml", b"", "a table of names and values, not NoneType"),
         ("x.yaml", b"1: 2\n", "a table of names and values"),
         ("x.yaml", b"a: !!python/object:os.system x\n", "not readable as YAML"),
+        ("x.yaml", b"arms:\n- ? null\n- name: a\n  ~: 1\n", r"arms\[1\].None: Keys should be strings"),
         ("x.toml", b"", "(?s)name: is missing.*question: is missing"),
         ("x.toml", b"kind = 3", "no kind of study is called 3"),
         ("x.toml", b'kind = "language-modl"', "did you mean 'language-model'"),

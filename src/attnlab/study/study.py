@@ -154,8 +154,10 @@ def arms_in(
         if not isinstance(plain, Mapping):
             continue
         name = str(plain.get("name", "without a name"))
+        # YAML has keys that are no text; that they must be is said where arms are validated.
+        changes = {key: value for key, value in plain.items() if key != "name" and isinstance(key, str)}
         try:
-            setups[name] = changed(setup, {k: v for k, v in plain.items() if k != "name"}, base)
+            setups[name] = changed(setup, changes, base)
         except DeclarationError as error:
             place = f"arms[{index}] ({name})"
             problems += [
