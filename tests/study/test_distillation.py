@@ -61,6 +61,17 @@ def test_every_arm_ends_well_and_is_judged(results: Any) -> None:
         assert sum(row["count"] for row in arm["parameter_rows"]) == arm["parameters"]
 
 
+def test_every_arm_is_held_against_the_opening_words(made: Path, results: Any) -> None:
+    found = results.plain["floor_verdicts"]
+    assert [(one["baseline"], one["arm"]) for one in found] == [
+        ("opening words", arm["name"]) for arm in results.plain["arms"]
+    ]
+    floor = json.loads((made / "out" / "study.json").read_text())["floors"]["opening words"]["rouge_1"]
+    mean = result(made, "teacher").metrics["test_rouge_1"]
+    (teacher,) = (one for one in found if one["arm"] == "teacher")
+    assert teacher["effect"] == pytest.approx(mean - floor)
+
+
 def test_items_are_documents_with_every_measure(made: Path, results: Any) -> None:
     items = result(made, "people's").items["test"]
     assert len(items.names) == 8
@@ -97,7 +108,7 @@ def test_texts_are_kept_beside_peoples(made: Path, results: Any) -> None:
 
 def test_the_report_shows_the_table_and_the_texts(made: Path, results: Any) -> None:
     page = write_report(made / "out").read_text("utf-8")
-    for words in ("ROUGE-Lsum", "people, one against the others", "Side by side", "opening words"):
+    for words in ("ROUGE-Lsum", "people, one against the others", "Side by side", "The arms against the floors"):
         assert words in page, words
 
 

@@ -25,7 +25,7 @@ from attnlab.errors import DeclarationError, Problem, RequestError
 from attnlab.evaluation.rouge import refuse_without_rouge, words
 from attnlab.evaluation.summaries import ALL, Written, measure, opening
 from attnlab.model.count import count_parameters, derive
-from attnlab.record import Check, RunResult
+from attnlab.record import Check, Items, RunResult
 from attnlab.spec import fingerprint
 from attnlab.study.kind import Bench
 from attnlab.tokens.cache import folder as cache_folder
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 # The documents an arm is audited on: a short one and a longer one, so that there is padding.
 _AUDITED = 3
 _TOKENS = 24  # of an answer that is read token by token
+_FLOOR = "opening words"
 
 
 class DistillationBench(Bench):
@@ -90,12 +91,17 @@ class DistillationBench(Bench):
         }
 
     def floors(self) -> Mapping[str, Mapping[str, float]]:
-        """A document's first words, as many as people use."""
+        return {_FLOOR: {name: self._openings.mean(name) for name in ALL}}
+
+    def floor_items(self) -> Mapping[str, Mapping[str, Items]]:
+        return {_FLOOR: {"test": self._openings}}
+
+    @cached_property
+    def _openings(self) -> Items:
+        """Every document's first words, as many as people use, as if someone had written them."""
         wanted = round(self._split_facts("train")["words_per_reference"])
         documents = self.splits["test"]
-        firsts = [opening(source_of(document), wanted) for document in documents]
-        items = measure(_as_written(documents, firsts))
-        return {"opening words": {name: items.mean(name) for name in ALL}}
+        return measure(_as_written(documents, [opening(source_of(one), wanted) for one in documents]))
 
     def parameters(self) -> tuple[int, list[dict[str, Any]]]:
         model = self._audited.model
