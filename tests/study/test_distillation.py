@@ -108,7 +108,12 @@ def test_texts_are_kept_beside_peoples(made: Path, results: Any) -> None:
 
 def test_the_report_shows_the_table_and_the_texts(made: Path, results: Any) -> None:
     page = write_report(made / "out").read_text("utf-8")
-    for words in ("ROUGE-Lsum", "people, one against the others", "Side by side", "The arms against the floors"):
+    for words in (
+        "ROUGE-Lsum",
+        "people, one against the others",
+        "Side by side",
+        "The arms against the floors",
+    ):
         assert words in page, words
 
 

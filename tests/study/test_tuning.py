@@ -210,6 +210,19 @@ def test_a_space_that_no_declaration_could_hold_is_refused_before_anything_runs(
         load_study(declared(place, text))
 
 
+def test_a_mistake_in_the_search_is_told_once_and_not_of_every_arm_that_changes_its_space(
+    place: Path,
+) -> None:
+    text = HEAD + '[search]\npart = "random"\n[search.space]\nlearning_rat = [1e-3]\n'
+    text += arms('"a"', '"b"\n"space.learning_rate" = [1e-2]', '"c"\nbatch = 0')
+    with pytest.raises(DeclarationError) as told:
+        load_study(declared(place, text))
+    assert [problem.place for problem in told.value.problems] == [
+        "search.space.learning_rat",
+        "arms[2] (c).training.batch",  # one of its own
+    ]
+
+
 def test_an_example_is_shown_before_anything_is_trained(place: Path) -> None:
     class Notes:
         def __init__(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -138,10 +139,19 @@ def study_from_plain(
         # Arms are held against the set-up once the head is right: here, as if it were.
         arms = head.get("arms", [])
         in_arms = arms_in(setup, arms, base)[1] if isinstance(arms, list) else []
-        problems += [*error.problems, *(p for p in in_arms if p not in error.problems)]
+        found = [*error.problems, *(p for p in in_arms if p not in error.problems)]
+        # What an arm changes in a section that was wrong, and is not there now, is no mistake of the arm's.
+        gone = {name for name in sections if sections[name] and getattr(setup, name) is None}
+        problems += [problem for problem in found if _section_of_arm(problem) not in gone]
     if problems:
         raise DeclarationError(problems, source)
     return study
+
+
+def _section_of_arm(problem: Problem) -> str:
+    """In which section of an arm it was found; nothing where it is no arm's."""
+    place = re.match(r"arms\[\d+\] \(.*\)\.(\w+)", problem.place)
+    return place[1] if place else ""
 
 
 def _as_far_as_valid(kind: type[Setup], sections: Mapping[str, Any], base: Path | None) -> Setup:
