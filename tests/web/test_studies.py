@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.web.progress import progress
+from attnlab.web.progress import MOST, Progress, progress, shown
 from attnlab.web.shelf import Shelf
 
 from .page import Page
@@ -143,3 +143,21 @@ def test_a_study_that_a_terminal_runs_is_listed_as_running(page: Page, root: Pat
 def test_cards_come_latest_first(root: Path) -> None:
     changed = [card.changed for card in Shelf(root).cards()]
     assert changed == sorted(changed, reverse=True)
+
+
+def test_of_very_many_runs_the_page_shows_what_matters() -> None:
+    runs = [Progress("dot", seed, f"dot/{seed}", "ok") for seed in range(10_000)]
+    assert shown(runs[:MOST]) == runs[:MOST]
+    runs[9_000] = Progress("dot", 9_000, "dot/9000", "running")
+    runs[9_500] = Progress("dot", 9_500, "dot/9500", "failed")
+    assert [run.seed for run in shown(runs)] == [*range(MOST - 2), 9_000, 9_500]
+
+
+def test_a_run_that_ended_is_read_again_once_it_is_written_again(tmp_path: Path) -> None:
+    run = tmp_path / "runs" / "dot" / "0"
+    run.mkdir(parents=True)
+    (run / "spec.json").write_text(json.dumps({"arm": "dot", "seed": 0}))
+    for at, status in enumerate(("failed", "ok")):
+        (run / "result.json").write_text(json.dumps({"status": status}))
+        os.utime(run / "result.json", (at, at))
+        assert [run.status for run in progress(tmp_path, ("dot",), 1)] == [status]

@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,32 @@ def progress(folder: Path, arms: Sequence[str], seeds: int) -> list[Progress]:
     return [begun.get(place) or Progress(*place, "", "waiting") for place in places]
 
 
+MOST = 400  # runs of a study that its page shows one by one
+_URGENT = ("running", "stopped", "error", "failed", "diverged", "invalid")
+
+
+def shown(runs: Sequence[Progress]) -> list[Progress]:
+    """Those that a page shows: of very many, first what is under way or ended badly, in the usual order."""
+    if len(runs) <= MOST:
+        return list(runs)
+    order = sorted(range(len(runs)), key=lambda at: (runs[at].status not in _URGENT, at))
+    return [runs[at] for at in sorted(order[:MOST])]
+
+
 def _of_run(path: Path) -> Progress | None:
+    """What is known of the run in a folder. A run that ended is read once, unless it is written again."""
+    try:
+        return _ended_run(path, (path / "result.json").stat().st_mtime_ns)
+    except OSError:
+        return _read_run(path)
+
+
+@lru_cache(maxsize=50_000)
+def _ended_run(path: Path, written: int) -> Progress | None:
+    return _read_run(path)
+
+
+def _read_run(path: Path) -> Progress | None:
     try:
         spec = read_json(path / "spec.json")
         arm, seed = str(spec["arm"]), int(spec["seed"])

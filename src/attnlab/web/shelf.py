@@ -6,6 +6,7 @@ climb out of it; a folder with a link that leads out is not shown at all.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -81,15 +82,16 @@ class Shelf:
             folder = self.folder(name)
             declared = read_json(folder / "study.json").get("study", {})
             results = read_json(folder / "results.json") if (folder / "results.json").is_file() else {}
+            done, changed = _runs_in(folder)
             verdicts = [(str(v["arm"]), str(v["verdict"])) for v in results.get("verdicts", ())]
             return Card(
                 name=name,
                 question=str(declared.get("question", "")),
                 arms=tuple(str(arm["name"]) for arm in declared.get("arms", ())),
                 seeds=int(declared.get("seeds", 0)),
-                done=sum(1 for _ in folder.glob("runs/*/*/result.json")),
+                done=done,
                 verdicts=tuple(verdicts),
-                changed=_changed(folder),
+                changed=changed,
             )
         except (RequestError, OSError, ValueError, TypeError, KeyError, AttributeError) as error:
             return Card(name, "", (), 0, 0, (), 0.0, problem=f"cannot be read ({error})")
@@ -116,7 +118,12 @@ def read_json(path: Path) -> Mapping[str, Any]:
     return found
 
 
-def _changed(folder: Path) -> float:
-    """When the latest of its runs, or it itself, was written to."""
-    paths = [folder / "study.json", *folder.glob("runs/*/*/metrics.jsonl"), *folder.glob("results.json")]
-    return max(path.stat().st_mtime for path in paths)
+def _runs_in(folder: Path) -> tuple[int, float]:
+    """How many runs are done, and when the latest of them, or the study itself, was written to."""
+    done, paths = 0, [str(folder / "study.json"), *map(str, folder.glob("results.json"))]
+    for run in folder.glob("runs/*/*"):
+        with contextlib.suppress(NotADirectoryError):
+            files = os.listdir(run)
+            done += "result.json" in files
+            paths += [f"{run}/metrics.jsonl"] if "metrics.jsonl" in files else []
+    return done, max(os.stat(path).st_mtime for path in paths)

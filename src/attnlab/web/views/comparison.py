@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse
 
 from attnlab.errors import RequestError
-from attnlab.web.progress import curves, progress
+from attnlab.web.progress import curves, progress, shown
 from attnlab.web.respond import page
 from attnlab.web.shelf import Shelf, read_json
 
@@ -24,7 +24,7 @@ def compare(request: Request) -> HTMLResponse:
     for card in shelf.cards():
         if not card.problem:
             runs = progress(shelf.folder(card.name), card.arms, card.seeds)
-            choices.append((card, [run for run in runs if run.place]))
+            choices.append((card, shown([run for run in runs if run.place])))
     folders = [shelf.run(place) for place in chosen]
     return page(
         request,

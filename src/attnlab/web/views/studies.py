@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from attnlab.errors import RequestError
-from attnlab.web.progress import FRESH, Progress, curves, progress
+from attnlab.web.progress import FRESH, Progress, curves, progress, shown
 from attnlab.web.respond import field, form_of, page, redirect
 from attnlab.web.running import Process, Runner
 from attnlab.web.shelf import Card, Shelf, read_json
@@ -53,7 +53,7 @@ def curves_of(request: Request) -> JSONResponse:
     shelf, _ = _parts(request)
     name = request.path_params["name"]
     folder, card = shelf.folder(name), shelf.card(name)
-    begun = [run for run in progress(folder, card.arms, card.seeds) if run.place]
+    begun = [run for run in shown(progress(folder, card.arms, card.seeds)) if run.place]
     drawn = curves([(f"{r.arm}, seed {r.seed}", r.arm, folder / "runs" / r.place) for r in begun])
     invalid = [arm for arm, word in card.verdicts if word == "invalid"]
     return JSONResponse({**drawn, "arms": list(card.arms), "invalid": invalid})
@@ -111,7 +111,7 @@ def _view(
     return {
         "card": card,
         "state": _state(card, process, runs),
-        "runs": runs,
+        "runs": shown(runs),
         "process": process,
         "said": said,
         "sentences": [(v["arm"], v["verdict"], v.get("sentence", "")) for v in results.get("verdicts", ())],
