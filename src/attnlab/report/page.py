@@ -15,7 +15,7 @@ import jinja2
 from markupsafe import Markup
 
 from attnlab.errors import RequestError, StoreError
-from attnlab.report import words
+from attnlab.report import many, words
 from attnlab.report.exhibits import Exhibit, exhibits
 from attnlab.report.marks import MARKS
 from attnlab.report.pictures.cost import cost_picture
@@ -81,6 +81,7 @@ class Section:
     noise: str
     warning: str
     overlap: str
+    many: str
     said: Sequence[words.Said]
     facts: Sequence[tuple[str, str]]
     effects: Picture | None
@@ -100,15 +101,16 @@ class Section:
 
 def _section(study: Studied, prefix: str) -> Section:
     found = findings.findings(study)
+    few = many.pictured(study)
     tables = {
         "arms": arms.arms_table(study),
         "measures": arms.measures_table(study),
         "lengths": arms.lengths_table(study),
         "runs": arms.runs_table(study),
         "future": arms.future_table(study),
-        "checks": findings.matrix(study, found),
+        "checks": findings.matrix(few, found),
         "evidence": findings.evidence_table(found),
-        "sentences": texts.sentences_table(study),
+        "sentences": texts.sentences_table(few),
         "changes": equal.changes_table(study),
         "equal": equal.equal_table(study),
         "splits": facts.splits_table(study),
@@ -122,18 +124,19 @@ def _section(study: Studied, prefix: str) -> Section:
         noise=words.noise(study),
         warning=words.warning(study),
         overlap=words.overlap(study),
+        many=many.note(study),
         said=words.sentences(study),
         facts=words.facts(study),
-        effects=effects_picture(study),
-        curves=curve_pictures(study),
-        lengths=lengths_picture(study),
-        cost=cost_picture(study),
-        floors=floors_picture(study),
+        effects=effects_picture(few),
+        curves=curve_pictures(few),
+        lengths=lengths_picture(few),
+        cost=cost_picture(few),
+        floors=floors_picture(few),
         tables=tables,
-        parameters=facts.parameter_tables(study),
+        parameters=facts.parameter_tables(few),
         failed=findings.failed(found),
-        samples=texts.samples(study),
-        exhibits=exhibits(study),
+        samples=texts.samples(few),
+        exhibits=exhibits(few),
         corpus_facts=facts.corpus_facts(study),
         environment=facts.environment_facts(study),
         toml=as_toml(study.declaration) if study.declaration else "",

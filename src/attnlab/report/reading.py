@@ -14,6 +14,7 @@ from typing import Any
 
 from attnlab.errors import StoreError
 from attnlab.record import SCHEMA, items_in
+from attnlab.report import many
 from attnlab.report.logs import read_log
 from attnlab.report.studied import Arm, Metric, Run, Studied
 
@@ -29,9 +30,9 @@ def read(directory: Path) -> Studied:
     path = directory / "results.json"
     results = _load(path) if path.is_file() else {}
     head: Plain = {"better": study.get("better"), **declaration, **(results.get("study") or {})}
-    found = _Runs(directory / "runs")
-    entries = _entries(declaration, results, found)
     seeds = _declared_seeds(declaration.get("seeds"))
+    found = _Runs(directory / "runs", len(declaration.get("arms") or ()), len(seeds))
+    entries = _entries(declaration, results, found)
     verdicts = {v["arm"]: v for v in results.get("verdicts") or []}
     arms = [_arm(entry, found, seeds, verdicts.get(entry["name"])) for entry in entries]
     return Studied(
@@ -83,33 +84,51 @@ def _load(path: Path) -> Plain:
 
 
 class _Runs:
-    """The folders below `runs/`: what is done, and what is under way, by arm and seed."""
+    """The folders below `runs/`: what is done, and what is under way, by arm and seed. Of very many, only
+    the first of each arm are read whole."""
 
-    def __init__(self, root: Path) -> None:
-        self.results: dict[tuple[str, int], Plain] = {}
+    def __init__(self, root: Path, arms: int, seeds: int) -> None:
+        self.results: dict[str, dict[int, Plain]] = {}
         self.folders: dict[tuple[str, int], Path] = {}
-        self.under_way: dict[tuple[str, int], Path] = {}  # by folder name: the arm has not been written yet
+        folders = sorted(p for p in root.glob("*/*") if p.is_dir() and p.name.isdigit())
+        by_arm: dict[str, list[Path]] = {}
+        for folder in sorted(folders, key=lambda folder: int(folder.name)):
+            by_arm.setdefault(folder.parent.name, []).append(folder)
+        # Of each arm, so many are shown one by one.
+        self.each = many.seeds_alone(max(arms, len(by_arm)), max(arms * seeds, len(folders)))
+        self.alone = {folder for of_arm in by_arm.values() for folder in of_arm[: self.each]}
+        under_way: dict[tuple[str, int], Path] = {}  # by folder name: the arm has not been written yet
         names: dict[str, str] = {}
-        for folder in sorted(p for p in root.glob("*/*") if p.is_dir() and p.name.isdigit()):
+        for folder in folders:
             path, seed = folder / "result.json", int(folder.name)
             if path.is_file():
                 result = _load(path)
+                if folder not in self.alone:
+                    result = _figures_of(result)
                 arm = str(result.get("arm", folder.parent.name))
                 names[folder.parent.name] = arm
-                key = (arm, int(result.get("seed", seed)))
-                self.results[key], self.folders[key] = result, folder
+                seed = int(result.get("seed", seed))
+                self.results.setdefault(arm, {})[seed], self.folders[arm, seed] = result, folder
             elif (folder / "metrics.jsonl").is_file():
-                self.under_way[folder.parent.name, seed] = folder
-        self._names = names
+                under_way[folder.parent.name, seed] = folder
+        self._running: dict[tuple[str, int], Path] = {}
+        for (name, seed), folder in under_way.items():
+            self._running.setdefault((_letters(names.get(name, name)), seed), folder)
 
     def arms(self) -> list[str]:
-        return sorted({arm for arm, _ in self.results})
+        return sorted(self.results)
 
     def running(self, arm: str, seed: int) -> Path | None:
-        for (folder, at), path in self.under_way.items():
-            if at == seed and _letters(self._names.get(folder, folder)) == _letters(arm):
-                return path
-        return None
+        return self._running.get((_letters(arm), seed))
+
+
+_OF_ONE = ("items", "documents", "exhibits", "sentences", "samples")  # what is shown of a run by itself
+
+
+def _figures_of(result: Plain) -> Plain:
+    """What means and findings are made of; the rest of very many results would fill the memory."""
+    checks = [check for check in result.get("checks") or () if check.get("status") != "pass"]
+    return {**{key: value for key, value in result.items() if key not in _OF_ONE}, "checks": checks}
 
 
 def _letters(name: str) -> str:
@@ -140,8 +159,9 @@ def _declared_seeds(seeds: Any) -> list[int]:
 def _arm(entry: Plain, found: _Runs, seeds: list[int], verdict: Plain | None) -> Arm:
     name = str(entry["name"])
     summaries = {int(run["seed"]): run for run in entry.get("runs") or []}
-    done = {seed for arm, seed in found.results if arm == name}
-    runs = [_run(name, seed, summaries.get(seed), found) for seed in sorted({*seeds, *summaries, *done})]
+    done = found.results.get(name, {})
+    known = sorted({*seeds, *summaries, *done})
+    runs = [_run(name, seed, summaries.get(seed), found, place) for place, seed in enumerate(known)]
     audit = entry.get("audit") or {}
     return Arm(
         name=name,
@@ -162,9 +182,10 @@ def _status_of(runs: list[Run]) -> str:
     return next((word for word in ("invalid", "diverged", "failed", "ok") if word in found), "waiting")
 
 
-def _run(arm: str, seed: int, summary: Plain | None, found: _Runs) -> Run:
-    result = found.results.get((arm, seed))
+def _run(arm: str, seed: int, summary: Plain | None, found: _Runs, place: int) -> Run:
+    result = found.results.get(arm, {}).get(seed)
     folder = found.folders.get((arm, seed)) or found.running(arm, seed)
+    alone = folder in found.alone if folder else place < found.each
     known: Plain = {**(summary or {}), **(result or {})}
     metrics = {k: float(v) for k, v in (known.get("metrics") or {}).items() if isinstance(v, int | float)}
     return Run(
@@ -179,8 +200,9 @@ def _run(arm: str, seed: int, summary: Plain | None, found: _Runs) -> Run:
         checks=tuple(known.get("checks") or ()),
         sentences=tuple(known.get("sentences") or ()),
         samples=tuple(str(s) for s in known.get("samples") or ()),
-        log=read_log(folder / "metrics.jsonl") if folder else (),
-        items=items_in(result) if result else {},
+        log=read_log(folder / "metrics.jsonl") if folder and alone else (),
+        items=items_in(result) if result and alone else {},
         exhibits=dict(known.get("exhibits") or {}),
         folder=folder,
+        alone=alone,
     )

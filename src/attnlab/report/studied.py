@@ -36,6 +36,7 @@ class Run:
     items: Mapping[str, Items] = field(default_factory=dict)
     exhibits: Mapping[str, Any] = field(default_factory=dict)
     folder: Path | None = None  # where its files are, once it has begun
+    alone: bool = True  # whether it is shown by itself; else only its figures and failed checks were read
 
     @property
     def done(self) -> bool:
@@ -78,6 +79,11 @@ class Arm:
     @property
     def complete(self) -> bool:
         return bool(self.runs) and all(run.done for run in self.runs)
+
+    @property
+    def alone(self) -> frozenset[int]:
+        """The seeds whose runs are shown one by one."""
+        return frozenset(run.seed for run in self.runs if run.alone)
 
     def values(self, key: str) -> Spread | None:
         """A measure over the seeds that count."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from attnlab.report import numbers
+from attnlab.report import many, numbers
 from attnlab.report.names import label, quoted
 from attnlab.report.studied import Arm, Studied
 from attnlab.verdict.wording import number
@@ -40,9 +40,7 @@ _PHRASES = {
 def headline(study: Studied) -> str:
     """All verdicts in one sentence, by their words; or how far the study is."""
     groups = {word: [quoted(a.name) for a in study.arms if a.word == word] for word in _PHRASES}
-    parts = [
-        f"{numbers.listed(names)} {_PHRASES[word][len(names) > 1]}" for word, names in groups.items() if names
-    ]
+    parts = [f"{_arms(names)} {_PHRASES[word][len(names) > 1]}" for word, names in groups.items() if names]
     parts += _not_judged(study)
     if not parts:
         return (
@@ -52,6 +50,11 @@ def headline(study: Studied) -> str:
         return f"Against {quoted(study.baseline)}: {'; '.join(parts)}."
     text = "; ".join(parts)
     return f"{text[0].upper()}{text[1:]}." if text.startswith(("not ", "nothing ")) else f"{text}."
+
+
+def _arms(names: list[str]) -> str:
+    """By name, unless they are too many for a sentence."""
+    return numbers.listed(names) if len(names) <= many.LISTED else numbers.times(len(names), "arm")
 
 
 def noise(study: Studied) -> str:

@@ -23,7 +23,11 @@ _WORST_FIRST = ("fail", "error", "skip", "pass")
 def assemble(store: Store, study: Study, audits: Audits, floors: FloorItems | None = None) -> dict[str, Any]:
     """The content of `results.json`, from what is in the store now; cells still missing are left out."""
     runs = {
-        arm.name: [r for seed in range(study.seeds) if (r := store.result(Cell(arm.name, seed))) is not None]
+        arm.name: [
+            _judged_by(r, study.judged_by)
+            for seed in range(study.seeds)
+            if (r := store.result(Cell(arm.name, seed))) is not None
+        ]
         for arm in study.arms
     }
     findings = {name: finding for name in runs if (finding := _finding(audits.get(name, {}), runs[name]))}
@@ -48,6 +52,17 @@ def assemble(store: Store, study: Study, audits: Audits, floors: FloorItems | No
         **({"floor_verdicts": [verdict.plain() for verdict in against_floors]} if against_floors else {}),
         **({"noise_floor": floor.plain()} if floor else {}),
     }
+
+
+def _judged_by(run: RunResult, held: Held) -> RunResult:
+    """A run without what no verdict asks for: ten thousand of them have to be held at once."""
+    wanted = {held.measure, held.weight}
+    items = {
+        split: Items(items.names, {what: of for what, of in items.values.items() if what in wanted})
+        for split, items in run.items.items()
+        if split == held.split
+    }
+    return replace(run, items=items, sentences=(), samples=(), exhibits={})
 
 
 def _finding(audit: Mapping[str, Any], runs: Sequence[RunResult]) -> str | None:
@@ -78,7 +93,7 @@ def _arm(
             "tokens_per_second": 0.0,
             "reason": reason,
         }
-        for seed in range(study.seeds)
+        for seed in sorted(set(range(study.seeds)) - {run.seed for run in runs})
         if (reason := store.failure(Cell(name, seed))) is not None
     ]
     done = [

@@ -52,7 +52,7 @@ class _Cost:
                 "told": f"{arm.name}: {told}",
             }
             self.means.append(mean)
-            for run in runs:
+            for run in filter(lambda run: run.alone, runs):
                 told = (
                     f"{label(key)} {numbers.plain(run.metrics[key])} in {numbers.duration(run.seconds or 0)}"
                 )

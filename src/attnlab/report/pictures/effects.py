@@ -72,6 +72,7 @@ class _Effects:
         else:
             values = self.study.differences(arm) if arm.ranked else {}
         place = next(row["place"] for row in self.rows if row["arm"] == arm.name) if self.rows else 0
+        alone = arm.alone
         return [
             {
                 "place": place,
@@ -81,6 +82,7 @@ class _Effects:
                 "told": f"{arm.name}, seed {seed}: {numbers.fixed(value, 4, sign=True)}",
             }
             for seed, value in values.items()
+            if seed in alone
         ]
 
     # ---- the scale -----------------------------------------------------------------------------------------

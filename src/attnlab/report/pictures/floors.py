@@ -19,6 +19,7 @@ def floors_picture(study: Studied) -> Picture | None:
     if floored is None:
         return None
     what, better = floored.what, min if floored.lower_is_better else max
+    shown = {arm.name: arm.alone for arm in study.arms}
     data: list[dict[str, Any]] = [
         {"name": name, what: value, "kind": "floor"} for name, value in floored.values.items()
     ]
@@ -27,6 +28,7 @@ def floors_picture(study: Studied) -> Picture | None:
         for arm in study.arms
         if arm.ranked
         for seed, value in arm.by_seed(floored.key).items()
+        if seed in shown[arm.name]
     ]
     if not any(datum["kind"] == "arm" for datum in data):
         return None

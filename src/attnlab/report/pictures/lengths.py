@@ -47,8 +47,11 @@ class _Lengths:
                 self.nowhere.append(arm.name)
 
     def _add(self, arm: Arm, known: dict[int, dict[int, float]]) -> None:
+        alone = arm.alone
         for length, by_seed in known.items():
             for seed, loss in by_seed.items():
+                if seed not in alone:
+                    continue
                 told = f"{arm.name}, seed {seed}: {numbers.plain(loss)} in blocks of {numbers.count(length)}"
                 self.runs.append(
                     {"arm": arm.name, "seed": seed, "length": length, "loss": loss, "told": told}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from attnlab.report import numbers
+from attnlab.report import many, numbers
 from attnlab.report.names import label, shown
 from attnlab.report.studied import Arm, Run, Studied
 from attnlab.report.tables.table import Cell, Column, Row, RowKind, Table, badge, cells, table
@@ -148,8 +148,12 @@ def runs_table(study: Studied) -> Table | None:
         Column("peak memory"),
         Column("reason", number=False),
     ]
-    rows = [_run_row(run, keys) for run in study.runs]
-    return table("runs", "Every run", columns, rows, grouped=True)
+    shown = many.runs(study)
+    rows = [_run_row(run, keys) for run in shown]
+    if len(shown) == len(study.runs):
+        return table("runs", "Every run", columns, rows, grouped=True)
+    note = f"Of {numbers.count(len(study.runs))}: the first of each arm, and the first that ended badly."
+    return table("runs", "Some of the runs", columns, rows, note, grouped=True)
 
 
 def _run_row(run: Run, keys: list[str]) -> Row:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from attnlab.report import numbers
+from attnlab.report import many, numbers
 from attnlab.report.studied import Arm, Studied
 from attnlab.report.tables.table import Cell, Column, Row, Table, badge, cells, table
 from attnlab.report.toml import compact
@@ -94,7 +94,7 @@ def _of_numbers(
     ratios = {name: f" ({numbers.ratio(value / base)})" for name, value in known.items() if base}
     ratios[study.baseline] = ""
     told = [f"{name} {form(value)}{ratios.get(name, '')}" for name, value in known.items()]
-    return Row((Cell(what), badge("not equal"), Cell("; ".join(told))))
+    return Row((Cell(what), badge("not equal"), Cell("; ".join(many.some(told, "further arms")))))
 
 
 def _steps(arm: Arm) -> float | None:
@@ -114,12 +114,13 @@ def _seeds(study: Studied) -> Row | None:
     other = {name: seeds for name, seeds in finished.items() if seeds != base}
     if not other:
         return Row((Cell("seeds"), badge("equal"), Cell(f"{_listed(base)} in every arm, paired")))
-    told = "; ".join(f"{name}: {_listed(seeds)}" for name, seeds in [(study.baseline, base), *other.items()])
-    return Row((Cell("seeds"), badge("not equal"), Cell(f"finished {told}; only pairs are compared")))
+    told = [f"{name}: {_listed(seeds)}" for name, seeds in [(study.baseline, base), *other.items()]]
+    finished_by = "; ".join(many.some(told, "further arms"))
+    return Row((Cell("seeds"), badge("not equal"), Cell(f"finished {finished_by}; only pairs are compared")))
 
 
 def _listed(seeds: list[int]) -> str:
-    return numbers.listed([str(seed) for seed in seeds]) if seeds else "none"
+    return numbers.listed(many.seeds(seeds)) if seeds else "none"
 
 
 def _touched(study: Studied) -> dict[str, list[str]]:
@@ -139,13 +140,15 @@ def _is_training(place: str) -> bool:
 def _settings(study: Studied) -> Row | None:
     touched = {name: places for name, places in _touched(study).items() if places}
     if touched:
-        told = "; ".join(f"{name}: {', '.join(places)}" for name, places in touched.items())
-        return Row((Cell("training settings"), badge("not equal"), Cell(told)))
+        told = [f"{name}: {', '.join(places)}" for name, places in touched.items()]
+        return Row(
+            (Cell("training settings"), badge("not equal"), Cell("; ".join(many.some(told, "further arms"))))
+        )
     training = study.declaration.get("training")
     if not isinstance(training, Mapping):
         return None
-    told = ", ".join(f"{k.replace('_', ' ')} {compact(v)}" for k, v in training.items() if v is not None)
-    return Row((Cell("training settings"), badge("equal"), Cell(told)))
+    same = ", ".join(f"{k.replace('_', ' ')} {compact(v)}" for k, v in training.items() if v is not None)
+    return Row((Cell("training settings"), badge("equal"), Cell(same)))
 
 
 def _tuning(study: Studied) -> Row | None:

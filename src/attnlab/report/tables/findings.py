@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from attnlab.report import many, numbers
 from attnlab.report.studied import Arm, Studied
 from attnlab.report.tables.table import Cell, Column, Row, Table, badge, table
 
 _WORST_FIRST = ("fail", "error", "skip", "pass")
+_FIRST = 5  # findings that stand for very many like them
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,10 @@ class Finding:
     status: str
     evidence: str
     seeds: tuple[int, ...] = ()
+
+    @property
+    def told_seeds(self) -> str:
+        return ", ".join(many.seeds(self.seeds))
 
 
 def findings(study: Studied) -> list[Finding]:
@@ -38,7 +44,24 @@ def _of(arm: Arm) -> list[Finding]:
     for run in arm.runs:
         for check in run.checks:
             seen.setdefault(_key(check), []).append(run.seed)
-    return [Finding(arm.name, *key, seeds=tuple(seeds)) for key, seeds in seen.items()]
+    return _folded([Finding(arm.name, *key, seeds=tuple(seeds)) for key, seeds in seen.items()])
+
+
+def _folded(found: list[Finding]) -> list[Finding]:
+    """Every run may tell the same of a check in figures of its own: of very many, the first, and how many
+    more there are."""
+    alike: dict[tuple[str, str], list[Finding]] = {}
+    for one in found:
+        alike.setdefault((one.check, one.status), []).append(one)
+    folded: list[Finding] = []
+    for same in alike.values():
+        if len(same) <= many.LISTED:
+            folded += same
+            continue
+        more = tuple(seed for one in same[_FIRST:] for seed in one.seeds)
+        told = f"the same in figures of their own, in {numbers.times(len(more), 'further run')}"
+        folded += [*same[:_FIRST], replace(same[0], evidence=told, seeds=more)]
+    return folded
 
 
 def _key(check: object) -> tuple[str, str, str]:
@@ -72,7 +95,7 @@ def evidence_table(found: list[Finding]) -> Table | None:
                 Cell(finding.check),
                 Cell(finding.arm),
                 badge(finding.status),
-                Cell(", ".join(map(str, finding.seeds))),
+                Cell(finding.told_seeds),
                 Cell(finding.evidence),
             )
         )

@@ -60,13 +60,12 @@ class Table:
     def spans(self) -> list[int]:
         """How many rows the first cell of each row stands for: 0 where an earlier one covers it."""
         firsts = [row.cells[0] for row in self.rows]
-        spans: list[int] = []
+        spans = [0] * len(firsts)
+        names = 0  # the row whose first cell covers those after it
         for at, first in enumerate(firsts):
-            if self.grouped and at and first == firsts[at - 1]:
-                spans.append(0)
-                spans[max(i for i, span in enumerate(spans) if span)] += 1
-            else:
-                spans.append(1)
+            if not (self.grouped and at and first == firsts[at - 1]):
+                names = at
+            spans[names] += 1
         return spans
 
     def markdown(self) -> str:
