@@ -13,7 +13,7 @@ import pytest
 from pydantic import ValidationError
 
 from attnlab.attention import Additive, Attention, Causal, Dot, Score, Softmax, Weigh, Window
-from attnlab.errors import DeclarationError, RequestError
+from attnlab.errors import DeclarationError, RequestError, unknown
 from attnlab.model import Decoder
 from attnlab.spec import Difference, differences, fingerprint, flatten, merge, validate
 from attnlab.training import Optimizer, Training
@@ -268,3 +268,10 @@ def test_flat_places() -> None:
         "arms[1].name": "y",
         "seeds": [1, 2],
     }
+
+
+def test_names_with_commas_are_told_apart_in_a_list() -> None:
+    assert unknown("arm", "best", ["2,000", "2,000, the best"]).endswith(
+        "(valid: '2,000', '2,000, the best')"
+    )
+    assert unknown("arm", "x", ["a b", "c"]).endswith("(valid: a b, c)")

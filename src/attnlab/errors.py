@@ -64,4 +64,6 @@ def unknown(what: str, value: object, valid: Iterable[str]) -> str:
     names = sorted(valid)
     near = difflib.get_close_matches(str(value), names, n=1, cutoff=0.5)
     hint = f"; did you mean {near[0]!r}?" if near else ""
+    if any("," in name for name in names):  # a list of such is only clear in quotation marks
+        names = [repr(name) for name in names]
     return f"no {what} is called {value!r}{hint} (valid: {', '.join(names) or 'none'})"

@@ -199,8 +199,8 @@ def test_a_recipe_states_its_order() -> None:
         ("beam=4,lenght-penalty=1", "no field is called 'lenght_penalty'; did you mean 'length_penalty'"),
         ("beam=4,1", "'1' in 'beam=4,1': settings are written field=value"),
         ("greedy=1", "'greedy' takes no value"),
-        ("greedy+top-k=3", "'greedy' chooses the token: put it last"),
-        ("greedy+beam", "'greedy' and 'beam' both choose the token"),
+        ("greedy+top-k=3", "^'greedy\\+top-k=3': 'greedy' chooses the token: put it last"),
+        ("greedy+beam", "^'greedy\\+beam': 'greedy' and 'beam' both choose the token"),
     ],
 )
 def test_mistakes_are_explained(text: str, explained: str) -> None:

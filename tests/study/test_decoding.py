@@ -214,6 +214,20 @@ def test_a_model_of_transformers_writes_and_a_trained_one_reads(declared: Path, 
     assert isinstance(open_writer(str(tmp_path / "tiny")).longest, int)
 
 
+def test_a_run_that_has_not_ended_is_told_of_or_refused(folder: Path) -> None:
+    """What it writes today it will not write tomorrow."""
+    out = folder / "out"
+    run(folder / "small.toml", out=out, seeds=1, on=InProcess())
+    assert open_writer(str(out)).name.endswith("dot/0")
+    (out / "runs" / "dot" / "0" / "result.json").unlink()
+    told: list[str] = []
+    open_writer(str(out), unfinished=told.append)
+    (said,) = told
+    assert said.endswith("dot/0: this run has not ended; this is its model after 12 steps")
+    with pytest.raises(RequestError, match="run its study to the end first"):
+        open_writer(str(out))
+
+
 @pytest.mark.parametrize(
     ("settings", "explained"),
     [

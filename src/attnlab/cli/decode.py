@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as jsons
+import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -65,7 +66,7 @@ def decode(
         name, value = ("--n", n) if n < 1 else ("--max-new", max_new)
         raise RequestError(f"{name} takes a number from 1 up, not {value}")
     recipes = [Recipe.read(text) for text in strategy]
-    writer = open_writer(model, arm, run)
+    writer = open_writer(model, arm, run, unfinished=lambda said: print(said, file=sys.stderr))
     told: list[dict[str, Any]] = []
     agreed = True
     for text in prompt:

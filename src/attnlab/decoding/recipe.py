@@ -46,7 +46,10 @@ class Recipe(Spec):
     @classmethod
     def read(cls, text: str, base: Path | None = None) -> Self:
         """What a line of the compact notation stands for."""
-        return cls(steps=tuple(_steps(text, base)))
+        try:
+            return cls(steps=tuple(_steps(text, base)))
+        except DeclarationError as error:
+            raise RequestError(f"{text!r}: {'; '.join(p.message for p in error.problems)}") from None
 
     @property
     def filters(self) -> tuple[Filter, ...]:

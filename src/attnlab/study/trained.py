@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from attnlab.adapt.places import PACKAGE, find
@@ -14,11 +15,20 @@ from attnlab.training import Checkpoint
 
 HUB = "hf:"
 
+Told = Callable[[str], None]
 
-def open_writer(target: str, arm: str | None = None, seed: int = 0, base: Path | None = None) -> Writer:
+
+def open_writer(
+    target: str,
+    arm: str | None = None,
+    seed: int = 0,
+    base: Path | None = None,
+    unfinished: Told | None = None,
+) -> Writer:
     """The language model that `target` names: `hf:directory-or-name`, `package:NAME`, a directory with a
     checkpoint of transformers, the folder of a run, or the directory of a study, of which `arm` (its baseline
-    unless given) and `seed` say which run."""
+    unless given) and `seed` say which run. A run that has not ended is refused, unless there is someone to be
+    told of it."""
     if target.startswith(HUB):
         named = target.removeprefix(HUB)
         beside = (base or Path()) / Path(named).expanduser()
@@ -34,8 +44,8 @@ def open_writer(target: str, arm: str | None = None, seed: int = 0, base: Path |
             f"of a study, or {HUB}directory-or-name for a model of transformers, or {PACKAGE}NAME"
         )
     if (path / "study.json").is_file():
-        return open_run(_run_of(path, arm, seed))
-    return open_run(path)
+        return open_run(_run_of(path, arm, seed), unfinished)
+    return open_run(path, unfinished)
 
 
 def _run_of(directory: Path, arm: str | None, seed: int) -> Path:
@@ -50,7 +60,7 @@ def _run_of(directory: Path, arm: str | None, seed: int) -> Path:
     return runs / str(seed)
 
 
-def open_run(folder: Path) -> OwnWriter:
+def open_run(folder: Path, unfinished: Told | None = None) -> OwnWriter:
     """The decoder of one run of a study, with its vocabulary."""
     file = folder / "checkpoint.safetensors"
     if not file.is_file():
@@ -64,7 +74,18 @@ def open_run(folder: Path) -> OwnWriter:
     setup = study.setup_of(name)
     if not isinstance(setup, LanguageModel):
         raise RequestError(f"{folder} is a run of the kind {setup.kind!r}, which writes no text")
+    checkpoint = Checkpoint.read(file)
+    if not (folder / "result.json").is_file():
+        said = f"{folder}: this run has not ended; this is its model after {_steps(checkpoint)}"
+        if unfinished is None:
+            raise RequestError(f"{said}, and will be another one: run its study to the end first")
+        unfinished(said)
     bench = setup.prepare(study.base)
     model = bench.model(0)
-    Checkpoint.read(file).restore(model)
+    checkpoint.restore(model)
     return OwnWriter(model.eval(), bench.vocabulary, str(folder))
+
+
+def _steps(checkpoint: Checkpoint) -> str:
+    step = checkpoint.facts["progress"]["step"]
+    return f"{step:,} step{'s' * (step != 1)}"
