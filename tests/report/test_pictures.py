@@ -85,6 +85,18 @@ def test_a_curve_ends_where_its_run_did_and_says_so(tmp_path: Path) -> None:
     assert told(pictures["curve-loss"].wide, "additive, seed 1, diverged after step 130")
 
 
+def test_a_curve_that_never_moves_can_be_read_off_its_axis(tmp_path: Path) -> None:
+    """As the accuracy of a model that gives one answer for all."""
+    directory = NORMAL.write(tmp_path / "study")
+    for log in directory.glob("runs/*/*/metrics.jsonl"):
+        changed = [{**row, "dev_accuracy": 0.45} for row in read_log(log)]
+        log.write_text("".join(json.dumps(row) + "\n" for row in changed))
+    (drawn,) = [made for made in curve_pictures(read(directory)) if made.key == "curve-dev-accuracy"]
+    ticks = [float(tick) for tick in re.findall(r">(0\.\d+)</text>", drawn.wide)]
+    assert min(ticks) < 0.45 < max(ticks)
+    assert min(abs(tick - 0.45) for tick in ticks) < 0.011
+
+
 def test_loss_against_length_has_every_seed_and_the_means_of_the_arms(tmp_path: Path) -> None:
     directory = LENGTHS.write(tmp_path / "study")
     picture = lengths_picture(read(directory))

@@ -133,6 +133,15 @@ class _Curves:
         chart = self._together(frame) if len(self.looks) <= TOGETHER else self._apart(frame)
         return finished(chart, self.title)
 
+    def _reach(self, shown: Sequence[Datum]) -> alt.Scale:
+        """As far as the values go. Where all are one, as those of a model that always gives the same answer,
+        some room around it: else its axis would have no numbers to read it by."""
+        values = [datum[self.quantity] for datum in shown]
+        if len(set(values)) > 1:
+            return alt.Scale(zero=False)
+        room = abs(values[0]) / 10 or 1.0
+        return alt.Scale(domain=[values[0] - room, values[0] + room])
+
     # ---- few arms: one panel, and its end enlarged ---------------------------------------------------------
 
     def _together(self, frame: Frame) -> Any:
@@ -162,7 +171,7 @@ class _Curves:
             "y": alt.Y(
                 f"{self.quantity}:Q",
                 axis=alt.Axis(title=label(self.quantity), tickCount=6),
-                scale=alt.Scale(zero=False),
+                scale=self._reach([datum for datum in self.data if datum["step"] >= first]),
             ),
             "color": coloured(frame, self.looks, self.invalid),
             "description": "told:N",
@@ -194,7 +203,7 @@ class _Curves:
             "y": alt.Y(
                 f"{self.quantity}:Q",
                 axis=alt.Axis(title=None, tickCount=4),
-                scale=alt.Scale(zero=False),
+                scale=self._reach(self.data),
             ),
         }
         last = max(datum["step"] for datum in self.data)
