@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from attnlab.errors import AttnlabError
+from attnlab.evaluation.maps.shot import Shot, shots_in
 from attnlab.record import Check, Items, RunResult
 from attnlab.report import write as write_report
 from attnlab.study import load_study, run
@@ -249,9 +250,24 @@ def test_pairs_in_jsonl_are_read_as_pairs(tmp_path: Path) -> None:
     plain = [{"asked": "is it the sea?", "told": text, "right": label == "sea"} for label, _, text in rows]
     (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, plain)) + "\n")
     table = '{part="table", train="pairs.jsonl", text="asked", pair="told", label="right"}'
-    results = ran(study, f"corpus={table}", seeds=1)
+    probes = 'measure.probes=["a ship", ["is it", "a wave"]]'
+    results = ran(study, f"corpus={table}", probes, seeds=1)
     assert results["arms"][0]["status"] == "ok"
+    maps = Shot.read(shots_in(tmp_path / "out" / "runs" / "mean" / "0")[-1])
+    assert [probe["text"] for probe in maps.probes] == ["a ship", "is it / a wave"]
+    assert [token for token in maps.probes[1]["tokens"] if token.startswith("<S")] == [
+        *("<START>", "<STOP>", "<STOP>")
+    ]
     assert result_of(tmp_path / "out")["exhibits"]["confusion"]["classes"] == ["false", "true"]
+
+
+@pytest.mark.parametrize("wrong", ["5", '["a", "b", "c"]', '["a"]', '["a", 5]'])
+def test_a_probe_is_a_text_or_a_pair(tmp_path: Path, wrong: str) -> None:
+    with pytest.raises(
+        AttnlabError, match=r"1 problem\n  measure.probes\[1\]: should be a text, or a pair"
+    ) as told:
+        load_study(write_study(tmp_path), [f'measure.probes=["right", {wrong}]'])
+    assert wrong.replace('"', "'") in str(told.value)
 
 
 def test_unlabelled_text_leaves_out_what_is_held_out(tmp_path: Path) -> None:

@@ -23,13 +23,15 @@ SHORTHANDS: Mapping[str, str] = {
 }
 
 
-class Looking(Spec):
-    """When attention maps are taken, and on which texts."""
+PROBES = (  # texts on which attention maps are taken, unless a declaration has others
+    "The state of our Union is strong.",
+    "The Congress will do its duty, and the people of the United States will do theirs.",
+)
 
-    probes: tuple[str, ...] = (  # texts on which attention maps are taken
-        "The state of our Union is strong.",
-        "The Congress will do its duty, and the people of the United States will do theirs.",
-    )
+
+class Looking(Spec):
+    """When attention maps are taken."""
+
     maps: Count = 2  # how often, evenly over the run: before the first step, after the last; 0: never
     maps_at: tuple[Count, ...] = ()  # further steps at which they are
 

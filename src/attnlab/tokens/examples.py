@@ -109,13 +109,13 @@ def examples_of(
                 f"({', '.join(classes)})"
             )
         for unit in document.units:
-            whole = [vocabulary.encode(text) for text in (unit, document.pair) if text is not None]
-            kept = shortened(whole, context - marks_of(len(whole), reading), reading.shorten)
-            sequences.append(_joined(kept, vocabulary, reading))
+            pair = (unit,) if document.pair is None else (unit, document.pair)
+            sequence, missing = sequence_of(pair, vocabulary, reading, context)
+            sequences.append(sequence)
             labels.append(places.get(document.label or "", -1))
             owners.append(owner)
             texts.append(unit if document.pair is None else f"{unit} / {document.pair}")
-            cut.append(sum(map(len, whole)) - sum(map(len, kept)))
+            cut.append(missing)
     lengths = [len(sequence) for sequence in sequences]
     return Examples(
         ids=np.fromiter((id for sequence in sequences for id in sequence), np.int32, sum(lengths)),
@@ -128,6 +128,15 @@ def examples_of(
         cut_sequences=sum(c > 0 for c in cut),
         cut_tokens=sum(cut),
     )
+
+
+def sequence_of(
+    texts: Sequence[str], vocabulary: Vocabulary, reading: Reading, context: int
+) -> tuple[list[int], int]:
+    """One text or two as the model reads them, and how many tokens there was no room for."""
+    whole = [vocabulary.encode(text) for text in texts]
+    kept = shortened(whole, context - marks_of(len(whole), reading), reading.shorten)
+    return _joined(kept, vocabulary, reading), sum(map(len, whole)) - sum(map(len, kept))
 
 
 def shortened(texts: list[list[int]], room: int, which: str) -> list[list[int]]:

@@ -25,12 +25,12 @@ from attnlab.attention import (
     Weigh,
 )
 from attnlab.evaluation.maps.camera import Camera, steps_of
-from attnlab.evaluation.maps.probes import LONGEST_PASSAGE, Probe, probes_of, repeats
+from attnlab.evaluation.maps.probes import LONGEST_PASSAGE, Probe, probes_of, probes_read, repeats
 from attnlab.evaluation.maps.said_twice import said_twice
 from attnlab.evaluation.maps.shot import Shot, shots_in
 from attnlab.model import Decoder, DecoderModel
 from attnlab.record import Check
-from attnlab.tokens import Words
+from attnlab.tokens import Reading, Words
 
 VOCABULARY = Words(minimum=1).fit(["a man sees the dog and the bird hears a cat near his old house"])
 
@@ -189,6 +189,23 @@ def test_probes_are_read_as_the_model_reads_text() -> None:
     assert probe.ids[0] == VOCABULARY.start
     assert probe.tokens == ("<START>", "the", "dog", "sees", "a")  # cut at the context
     assert probes_of(["a zebra"], VOCABULARY, 5)[0].tokens[-1] == "<UNK>"
+
+
+@pytest.mark.parametrize(
+    ("reading", "text", "tokens"),
+    [
+        (Reading(), "the dog sees", "<START> the dog sees <STOP>"),
+        (Reading(start=False, stop=False), "the dog sees", "the dog sees"),
+        (Reading(), ("the dog", "a zebra"), "<START> the dog <STOP> a <UNK> <STOP>"),
+        (Reading(), "the dog sees a man the dog sees a man", "<START> the dog sees a man the <STOP>"),  # cut
+    ],
+)
+def test_probes_of_a_classifier_are_read_as_it_reads_its_texts(
+    reading: Reading, text: str | tuple[str, str], tokens: str
+) -> None:
+    (probe,) = probes_read([text], VOCABULARY, reading, 8)
+    assert " ".join(probe.tokens) == tokens
+    assert len(probe.ids) == len(probe.tokens)
 
 
 def test_repeats_are_always_the_same_and_hold_no_token_twice() -> None:

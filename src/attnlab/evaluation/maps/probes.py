@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attnlab.tokens import Vocabulary
+from attnlab.tokens import Reading, Vocabulary
+from attnlab.tokens.examples import sequence_of
 
 LONGEST_PASSAGE = 24  # tokens that are said twice, where the context has room for them
 
@@ -27,8 +28,24 @@ def probes_of(texts: Sequence[str], vocabulary: Vocabulary, context: int) -> tup
     found = []
     for text in texts:
         ids = (vocabulary.start, *vocabulary.encode(text))[:context]
-        found.append(Probe(text, ids, tuple(vocabulary.piece(id) for id in ids)))
+        found.append(_probe(text, ids, vocabulary))
     return tuple(found)
+
+
+def probes_read(
+    texts: Sequence[str | tuple[str, str]], vocabulary: Vocabulary, reading: Reading, context: int
+) -> tuple[Probe, ...]:
+    """Texts, or pairs of them, as a classifier reads them: with the start and the stops that it knows."""
+    found = []
+    for text in texts:
+        pair = (text,) if isinstance(text, str) else text
+        ids, _ = sequence_of(pair, vocabulary, reading, context)
+        found.append(_probe(" / ".join(pair), tuple(ids), vocabulary))
+    return tuple(found)
+
+
+def _probe(text: str, ids: tuple[int, ...], vocabulary: Vocabulary) -> Probe:
+    return Probe(text, ids, tuple(vocabulary.piece(id) for id in ids))
 
 
 def repeats(count: int, vocabulary: Vocabulary, context: int) -> tuple[Probe, ...]:

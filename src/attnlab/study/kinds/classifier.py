@@ -8,11 +8,11 @@ import re
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import torch
-from pydantic import field_validator
+from pydantic import BeforeValidator, field_validator
 
 from attnlab.attention import Layout
 from attnlab.audit.classifiers import RULES
@@ -21,7 +21,7 @@ from attnlab.corpus import Corpus, Sotu
 from attnlab.evaluation.answering import answered, by_document, texts_of
 from attnlab.evaluation.classified import Classified, confusions
 from attnlab.evaluation.maps.camera import Camera
-from attnlab.evaluation.maps.probes import Probe, probes_of
+from attnlab.evaluation.maps.probes import Probe, probes_read
 from attnlab.evaluation.text_floors import figures, text_floors
 from attnlab.evaluation.worst import worst_answered
 from attnlab.model import ClassifierModel, Encoder, Head
@@ -30,7 +30,7 @@ from attnlab.record import Check, Items, RunResult
 from attnlab.spec import Count
 from attnlab.study.kind import Bench, CellObserver, Held, Setup
 from attnlab.study.starts import Cell, Scratch, Start
-from attnlab.study.trained_cell import SHORTHANDS, Ended, Looking, train_cell
+from attnlab.study.trained_cell import PROBES, SHORTHANDS, Ended, Looking, train_cell
 from attnlab.tokens import Examples, Reading, Tokenizer, Words
 from attnlab.tokens.examples import ExampleBatches
 from attnlab.tokens.labelled import UNSEEN, PreparedExamples, prepare_examples
@@ -39,9 +39,22 @@ from attnlab.training.device import present
 from attnlab.verdict import Metric
 
 
+def _text_or_pair(value: Any) -> str | tuple[str, str]:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list | tuple) and len(value) == 2 and all(isinstance(one, str) for one in value):
+        return value[0], value[1]
+    shown = f", not {value!r}" if isinstance(value, list | tuple | dict) else ""  # others are shown anyway
+    raise ValueError(f"should be a text, or a pair of two texts{shown}")
+
+
+TextOrPair = Annotated[str | tuple[str, str], BeforeValidator(_text_or_pair)]
+
+
 class Measure(Looking):
     """What is measured beside the answers on the splits."""
 
+    probes: tuple[TextOrPair, ...] = PROBES  # on which attention maps are taken
     curve_examples: Count = 500  # of train and of dev, at every evaluation on the way
     worst: Count = 10  # wrong answers of every held-out split that are shown because they were surest
 
@@ -239,4 +252,5 @@ class ClassifierBench(Bench):
 
     @cached_property
     def _probes(self) -> tuple[Probe, ...]:
-        return probes_of(self.setup.measure.probes, self.data.vocabulary, self.setup.model.context)
+        setup = self.setup
+        return probes_read(setup.measure.probes, self.data.vocabulary, setup.reading, setup.model.context)

@@ -35,7 +35,7 @@ from attnlab.model.count import count_parameters, derive
 from attnlab.record import Check, Items, RunResult
 from attnlab.spec import Count, Positive
 from attnlab.study.kind import Bench, Held, Setup
-from attnlab.study.trained_cell import SHORTHANDS, Ended, Looking, train_cell
+from attnlab.study.trained_cell import PROBES, SHORTHANDS, Ended, Looking, train_cell
 from attnlab.tokens import Blocks, Encoded, Framing, Prepared, Sentences, Tokenizer, Words, prepare
 from attnlab.tokens.batches import Batch, Batches
 from attnlab.training import NextToken, Observer, Run, Training
@@ -59,6 +59,7 @@ class Measure(Looking):
     prefix_tokens: Count = 2_000  # predictions that are also made from the prefix alone
     lengths: tuple[Positive, ...] = ()  # the test split is also read in blocks of these many tokens
     length_tokens: Positive = 20_000  # of the test split, at every length
+    probes: tuple[str, ...] = PROBES  # texts on which attention maps are taken
     repeats: Count = 8  # sequences of random tokens said twice, on which they are taken too
     worst: Count = 10  # texts of every held-out split that are shown because their loss is highest
 
