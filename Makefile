@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test lint fuzz kills bench calibrate clean
+.PHONY: help demo test lint fuzz kills licences bench calibrate clean
 
 help:  ## say what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -39,6 +39,9 @@ fuzz: .venv/installed-dev  ## a hundred thousand inputs for everything that read
 
 kills: .venv/installed-dev  ## studies of every kind killed fifty times at random moments, and what came of them
 	$(BIN)/python -m tests.kills
+
+licences: .venv/installed-dev  ## write docs/dependencies.md: every dependency with its version and licence
+	$(BIN)/python -m tests.licences
 
 bench: .venv/installed-dev  ## side by side with peers, in one process; writes benchmarks/results.json
 	$(BIN)/python -m benchmarks
