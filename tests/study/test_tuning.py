@@ -121,6 +121,15 @@ def test_one_answer_for_everything_is_named_and_never_equal(place: Path) -> None
     assert "The learning rate is too high or too low" in verdict["sentence"]
     assert any("after 1 epochs: collapsed" in note for note in notes)
     assert found["arms"][0]["status"] == "ok"  # the twin that learned
+    assert "noise_floor" in found
+
+
+def test_a_baseline_that_collapsed_has_no_noise_floor(place: Path) -> None:
+    """Its accuracy is the same for every seed, and says nothing of how far seeds move a result."""
+    no_rate = 'optimizer = { part = "sgd", learning_rate = 1e-12 }'
+    found = results(place, HEAD + arms(f'"no rate"\n{no_rate}\n"model.fresh" = true', '"tuned"'))
+    assert [arm["status"] for arm in found["arms"]] == ["invalid", "ok"]
+    assert "noise_floor" not in found
 
 
 def test_ten_items_leave_two_good_arms_undecided(place: Path) -> None:

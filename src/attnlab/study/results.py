@@ -33,7 +33,9 @@ def assemble(store: Store, study: Study, audits: Audits, floors: FloorItems | No
     findings = {name: finding for name in runs if (finding := _finding(audits.get(name, {}), runs[name]))}
     verdicts = judged(study, runs, findings)
     against_floors = judged_against_floors(study, runs, findings, floors or {})
-    floor = baseline_noise(study, runs[study.baseline.name])
+    # Of an invalid baseline nothing follows: one that always gives the same answer has no noise at all.
+    known = study.baseline.name not in findings
+    floor = baseline_noise(study, runs[study.baseline.name]) if known else None
     return {
         "schema": SCHEMA,
         "study": {
