@@ -97,6 +97,22 @@ def test_a_curve_that_never_moves_can_be_read_off_its_axis(tmp_path: Path) -> No
     assert min(abs(tick - 0.45) for tick in ticks) < 0.011
 
 
+def test_arms_of_unlike_numbers_of_steps_are_drawn_over_their_own_share(tmp_path: Path) -> None:
+    """Else a short arm is a stroke at the left, and the enlarged end shows the long one alone."""
+    directory = NORMAL.write(tmp_path / "study")
+    assert "share" not in rows(curve_pictures(read(directory))[0])[0]
+    for log in directory.glob("runs/additive/*/metrics.jsonl"):
+        lines = read_log(log)
+        kept = [line for line in lines if line["step"] <= lines[-1]["step"] // 4]
+        log.write_text("".join(json.dumps(line) + "\n" for line in kept))
+    for picture in curve_pictures(read(directory)):
+        for arm in ("additive", "dot"):
+            shares = [float(row["share"]) for row in rows(picture) if row["arm"] == arm]
+            assert 0.95 < max(shares) <= 1, arm  # a mean of neighbouring steps ends before the last one
+        assert "share of an arm's own steps" in picture.caption
+        assert "share of the arm's own steps" in picture.wide
+
+
 def test_loss_against_length_has_every_seed_and_the_means_of_the_arms(tmp_path: Path) -> None:
     directory = LENGTHS.write(tmp_path / "study")
     picture = lengths_picture(read(directory))

@@ -71,9 +71,27 @@ def _curves(study: Studied, quantity: str, title: str, what: str, most: int) -> 
     return picture(key, title, caption, drawing.label(), drawing.draw, untold(drawing.data))
 
 
+def _ran(lines: Lines, broken: Collection[tuple[str, int]]) -> dict[str, float]:
+    """How many steps the runs of each arm took; for an arm of which all broke off, as many as any arm's."""
+    last = {key: points[-1][0] for key, points in lines.items()}
+    whole = {key: step for key, step in last.items() if key not in broken}
+    most = max(last.values())
+    return {
+        arm: max((step for (name, _), step in whole.items() if name == arm), default=most)
+        for arm in dict.fromkeys(arm for arm, _ in lines)
+    }
+
+
 class _Curves:
     def __init__(self, study: Studied, quantity: str, title: str, lines: Lines, most: int) -> None:
         self.quantity, self.title, self.lines, self.baseline = quantity, title, lines, study.baseline
+        broken = [run for run in study.runs if run.status == "diverged" and (run.arm, run.seed) in lines]
+        self.ran = _ran(lines, {(run.arm, run.seed) for run in broken})
+        # An arm that is over before the enlarged end begins would not be seen there, and hardly elsewhere.
+        self.by_share = min(self.ran.values()) < (1 - END) * max(self.ran.values())
+        self.at = "share" if self.by_share else "step"
+        self.below = "share of the arm's own steps" if self.by_share else "step"
+        self.format = "%" if self.by_share else alt.Undefined
         self.data: list[dict[str, Any]] = []
         self.merged = 1
         for (arm, seed), points in lines.items():
@@ -81,22 +99,27 @@ class _Curves:
             self.merged = max(self.merged, each)
             last = f"{numbers.plain(points[-1][1])} at step {numbers.count(points[-1][0])}"
             told = f"{arm}, seed {seed}: {last}"
-            self.data += [{"arm": arm, "seed": seed, "step": s, quantity: v, "told": told} for s, v in kept]
+            self.data += [
+                {"arm": arm, "seed": seed, **self._place(arm, s), quantity: v, "told": told} for s, v in kept
+            ]
         self.invalid = [arm.name for arm in study.arms if not arm.ranked]
         self.looks = {
             arm.name: palette.look(place) if arm.ranked else palette.INVALID
             for place, arm in enumerate(study.arms)
             if any(arm.name == name for name, _ in lines)
         }
-        broken = [run for run in study.runs if run.status == "diverged" and (run.arm, run.seed) in lines]
         self.means = self._means([(run.arm, run.seed) for run in broken])
         self.ends = [self._end(run) for run in broken]
+
+    def _place(self, arm: str, step: float) -> dict[str, float]:
+        """Where a point stands from left to right."""
+        return {"step": step, **({"share": step / self.ran[arm]} if self.by_share else {})}
 
     def _end(self, run: Run) -> dict[str, Any]:
         """Where a run broke off."""
         step, value = self.lines[run.arm, run.seed][-1]
         told = f"{run.arm}, seed {run.seed}, diverged after step {numbers.count(step)}"
-        return {"arm": run.arm, "step": step, self.quantity: value, "told": told}
+        return {"arm": run.arm, **self._place(run.arm, step), self.quantity: value, "told": told}
 
     def _means(self, broken: Collection[tuple[str, int]]) -> list[dict[str, Any]]:
         """An arm's mean wherever all its lines have a point, if it has more than one; what diverged stays
@@ -108,13 +131,22 @@ class _Curves:
                 at.setdefault((datum["arm"], datum["step"]), []).append(datum[self.quantity])
         seeds = {arm: sum(name == arm for name, _ in whole) for arm in self.looks}
         return [
-            {"arm": arm, "step": step, self.quantity: statistics.fmean(values), "told": f"{arm}, mean"}
+            {
+                "arm": arm,
+                **self._place(arm, step),
+                self.quantity: statistics.fmean(values),
+                "told": f"{arm}, mean",
+            }
             for (arm, step), values in at.items()
             if len(values) == seeds[arm] > 1
         ]
 
     def key(self) -> str:
         """What the lines are."""
+        own = " From left to right: the share of an arm's own steps, since arms take unlike numbers of them."
+        return self._what_lines_are() + (own if self.by_share else "")
+
+    def _what_lines_are(self) -> str:
         if len(self.looks) > TOGETHER:
             behind = f"A line is one seed; grey, behind, the seeds of {quoted(self.baseline)}."
             return f"{behind} The first quarter of the steps is not drawn."
@@ -127,7 +159,7 @@ class _Curves:
             for arm in self.looks
         }
         told = [f"{arm} ends at {numbers.with_error(end)}" for arm, end in ends.items()]
-        return f"{self.title} against steps. {'; '.join(told)}."
+        return f"{self.title} against {self.below if self.by_share else 'steps'}. {'; '.join(told)}."
 
     def draw(self, frame: Frame) -> alt.TopLevelMixin:
         chart = self._together(frame) if len(self.looks) <= TOGETHER else self._apart(frame)
@@ -145,20 +177,21 @@ class _Curves:
     # ---- few arms: one panel, and its end enlarged ---------------------------------------------------------
 
     def _together(self, frame: Frame) -> Any:
-        last = max(datum["step"] for datum in self.data)
+        last = max(datum[self.at] for datum in self.data)
         first = (1 - END) * last
-        enough = len({datum["step"] for datum in self.data if datum["step"] >= first}) > 2
+        enough = len({datum[self.at] for datum in self.data if datum[self.at] >= first}) > 2
+        end = f"{self.below}: the end, enlarged"
         if frame.narrow:
             inner = frame.width - 62
-            panels = [self._panel(frame, 0, inner, 220, "step")]
-            panels += [self._panel(frame, first, inner, 220, "step: the end, enlarged")] if enough else []
+            panels = [self._panel(frame, 0, inner, 220, self.below)]
+            panels += [self._panel(frame, first, inner, 220, end)] if enough else []
             return alt.vconcat(*panels, spacing=22)
         if not enough:
-            return alt.hconcat(self._panel(frame, 0, frame.width - 62, 300, "step"))
+            return alt.hconcat(self._panel(frame, 0, frame.width - 62, 300, self.below))
         inner = (frame.width - 140) // 2
         return alt.hconcat(
-            self._panel(frame, 0, inner, 290, "step"),
-            self._panel(frame, first, inner, 290, "step: the end, enlarged"),
+            self._panel(frame, 0, inner, 290, self.below),
+            self._panel(frame, first, inner, 290, end),
             spacing=24,
         )
 
@@ -166,7 +199,9 @@ class _Curves:
         """Everything from a step on: each seed thin and pale, the mean of each arm over it."""
         place = {
             "x": alt.X(
-                "step:Q", axis=alt.Axis(title=below, tickCount=5, grid=False), scale=alt.Scale(zero=False)
+                f"{self.at}:Q",
+                axis=alt.Axis(title=below, tickCount=5, grid=False, format=self.format),
+                scale=alt.Scale(zero=False),
             ),
             "y": alt.Y(
                 f"{self.quantity}:Q",
@@ -179,14 +214,14 @@ class _Curves:
         dashes = dashed(frame, self.looks, self.invalid)
 
         def shown(data: Sequence[Datum]) -> alt.Chart:
-            return alt.Chart(frame.data([datum for datum in data if datum["step"] >= first]))
+            return alt.Chart(frame.data([datum for datum in data if datum[self.at] >= first]))
 
         thin, pale = (1.0, 0.45) if self.means else (1.8, 1.0)
         seeds = shown(self.data).mark_line(strokeWidth=thin, opacity=pale)
         layers = [seeds.encode(detail="seed:N", strokeDash=dashes, **place)]
         if self.means:
             layers.append(shown(self.means).mark_line(strokeWidth=2.4).encode(strokeDash=dashes, **place))
-        if any(end["step"] >= first for end in self.ends):
+        if any(end[self.at] >= first for end in self.ends):
             cross = shown(self.ends).mark_point(shape=_CROSS, size=60, strokeWidth=2.5, opacity=1)
             layers.append(cross.encode(**place))
         return alt.layer(*layers).properties(width=width, height=height)
@@ -198,7 +233,9 @@ class _Curves:
         width = (frame.width - 48) // columns - 18
         place = {
             "x": alt.X(
-                "step:Q", axis=alt.Axis(title=None, tickCount=3, grid=False), scale=alt.Scale(zero=False)
+                f"{self.at}:Q",
+                axis=alt.Axis(title=None, tickCount=3, grid=False, format=self.format),
+                scale=alt.Scale(zero=False),
             ),
             "y": alt.Y(
                 f"{self.quantity}:Q",
@@ -206,10 +243,10 @@ class _Curves:
                 scale=self._reach(self.data),
             ),
         }
-        last = max(datum["step"] for datum in self.data)
-        shown = [d for d in [*self.data, *self.ends] if d["step"] >= BEGINNING * last]
+        last = max(datum[self.at] for datum in self.data)
+        shown = [d for d in [*self.data, *self.ends] if d[self.at] >= BEGINNING * last]
         behind = [
-            {"seed": d["seed"], "step": d["step"], self.quantity: d[self.quantity]}
+            {"seed": d["seed"], self.at: d[self.at], self.quantity: d[self.quantity]}
             for d in shown
             if d["arm"] == self.baseline and "seed" in d
         ]
