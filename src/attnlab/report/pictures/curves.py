@@ -19,6 +19,7 @@ from attnlab.report.studied import Run, Studied
 TOGETHER = 7  # so many arms share one panel; with more, each has its own
 MOST_POINTS = 3000  # in one picture, over all its lines
 END = 0.4  # the last share of the steps, shown enlarged
+STROKE = 0.2  # an arm of less than this share of the longest one's steps would be a stroke at the left
 BEGINNING = 0.25  # the first share of the steps, left out where panels are small: its fall flattens the rest
 _CROSS = "M-1,-1L1,1M1,-1L-1,1"
 
@@ -87,8 +88,7 @@ class _Curves:
         self.quantity, self.title, self.lines, self.baseline = quantity, title, lines, study.baseline
         broken = [run for run in study.runs if run.status == "diverged" and (run.arm, run.seed) in lines]
         self.ran = _ran(lines, {(run.arm, run.seed) for run in broken})
-        # An arm that is over before the enlarged end begins would not be seen there, and hardly elsewhere.
-        self.by_share = min(self.ran.values()) < (1 - END) * max(self.ran.values())
+        self.by_share = min(self.ran.values()) < STROKE * max(self.ran.values())
         self.at = "share" if self.by_share else "step"
         self.below = "share of the arm's own steps" if self.by_share else "step"
         self.format = "%" if self.by_share else alt.Undefined
@@ -206,7 +206,7 @@ class _Curves:
             "y": alt.Y(
                 f"{self.quantity}:Q",
                 axis=alt.Axis(title=label(self.quantity), tickCount=6),
-                scale=self._reach([datum for datum in self.data if datum["step"] >= first]),
+                scale=self._reach([datum for datum in self.data if datum[self.at] >= first]),
             ),
             "color": coloured(frame, self.looks, self.invalid),
             "description": "told:N",
