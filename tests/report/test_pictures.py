@@ -98,7 +98,7 @@ def test_a_curve_that_never_moves_can_be_read_off_its_axis(tmp_path: Path) -> No
 
 
 def test_arms_of_unlike_numbers_of_steps_are_drawn_over_their_own_share(tmp_path: Path) -> None:
-    """Else a short arm is a stroke at the left, and the enlarged end shows the long one alone."""
+    """Else a short arm is a stroke at the left; and an end is enlarged only where every arm has a line."""
     directory = NORMAL.write(tmp_path / "study")
     assert "share" not in rows(curve_pictures(read(directory))[0])[0]
     for log in directory.glob("runs/dot/*/metrics.jsonl"):
@@ -109,6 +109,7 @@ def test_arms_of_unlike_numbers_of_steps_are_drawn_over_their_own_share(tmp_path
             shares = [float(row["share"]) for row in rows(picture) if row["arm"] == arm]
             assert 0.95 < max(shares) <= 1, arm  # a mean of neighbouring steps ends before the last one
         assert "share of an arm's own steps" in picture.caption
+        assert ("enlarged" in picture.wide) == (picture.key == "curve-loss")
         assert "share of the arm's own steps" in picture.wide
 
 

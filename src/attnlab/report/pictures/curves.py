@@ -179,7 +179,7 @@ class _Curves:
     def _together(self, frame: Frame) -> Any:
         last = max(datum[self.at] for datum in self.data)
         first = (1 - END) * last
-        enough = len({datum[self.at] for datum in self.data if datum[self.at] >= first}) > 2
+        enough = self._all_go_on_from(first)
         end = f"{self.below}: the end, enlarged"
         if frame.narrow:
             inner = frame.width - 62
@@ -194,6 +194,17 @@ class _Curves:
             self._panel(frame, first, inner, 290, end),
             spacing=24,
         )
+
+    def _all_go_on_from(self, first: float) -> bool:
+        """Whether every arm that ran to its end has a line there: what shows some arms only looks as if the
+        others were none."""
+        at: dict[str, set[float]] = {}
+        for datum in self.data:
+            at.setdefault(datum["arm"], set()).add(datum[self.at])
+        ends = [
+            {place for place in places if place >= first} for places in at.values() if max(places) > first
+        ]
+        return all(len(places) > 1 for places in ends) and any(len(places) > 2 for places in ends)
 
     def _panel(self, frame: Frame, first: float, width: int, height: int, below: str) -> Any:
         """Everything from a step on: each seed thin and pale, the mean of each arm over it."""
