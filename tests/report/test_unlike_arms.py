@@ -50,6 +50,15 @@ def test_an_arm_that_shows_fewer_texts_has_fewer_rows(tmp_path: Path) -> None:
     ]
 
 
+def test_people_and_floors_have_the_decimals_of_the_arms(tmp_path: Path) -> None:
+    kept = summarised("one")["summaries"] | {"people": {"rouge_1": 0.5, "rouge_2": 0.00259, "words": 22.0}}
+    shown = summaries(study_of(tmp_path, {"an arm": {"summaries": kept}}))
+    assert shown is not None
+    people = [next(row for row in made.rows if row.kind == "floor") for made in shown.tables[:2]]
+    assert [cell.text for cell in people[0].cells[1:3]] == ["0.500", "0.003"]
+    assert people[1].cells[1].text == "22.0"
+
+
 def searched(trials: int) -> Mapping[str, Any]:
     setting = {"training.optimizer.learning_rate": 0.1}
     tried = {"setting": setting, "ending": "done", "values": [[100, 0.5]], "best": 0.5, "seconds": 1.0}

@@ -62,7 +62,7 @@ def _table(
     rows: list[Row | None] = [_arm_row(study, arm, measures) for arm in study.arms]
     others = {"people, one against the others": kept.get("people") or {}, **study.floors}
     rows += [
-        Row(cells(name, *(numbers.plain(facts[m], 3) if m in facts else "" for m in measures)), "floor")
+        Row(cells(name, *(_figure(m, facts[m]) if m in facts else "" for m in measures)), "floor")
         for name, facts in others.items()
         if facts
     ]
@@ -76,11 +76,15 @@ def _arm_row(study: Studied, arm: Arm, measures: Sequence[str]) -> Row | None:
     figures = []
     for name in measures:
         found = mean_interval(np.array([one[name] for one in items]))
-        places = 1 if name == "words" else 3
         # None of these measures can be below 0, whatever its interval.
-        low, high = (numbers.fixed(max(value, 0.0), places) for value in (found.low, found.high))
-        figures.append(Cell(numbers.fixed(found.mean, places), note=f"{low} to {high}"))
+        low, high = (_figure(name, max(value, 0.0)) for value in (found.low, found.high))
+        figures.append(Cell(_figure(name, found.mean), note=f"{low} to {high}"))
     return Row((name_cell(study, arm), *figures), kind_of(study, arm))
+
+
+def _figure(measure: str, value: float) -> str:
+    """With as many decimals in every row."""
+    return numbers.fixed(value, 1 if measure == "words" else 3)
 
 
 def _side_by_side(study: Studied, kept: Mapping[str, Any]) -> Table | None:
