@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -16,7 +15,7 @@ def run(
     set: Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)] = (),
     seeds: Annotated[int | None, Parameter(name="--seeds")] = None,
     until_verdict: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
-    out: Path | None = None,
+    out: str | None = None,
     on: str = "local",
     workers: int | None = None,
 ) -> int:
@@ -37,7 +36,8 @@ def run(
     until_verdict
         Add seeds at the planned looks (5, 8, 12) until every arm is decided.
     out
-        The study's directory; attnlab-runs/NAME unless given.
+        The study's directory; attnlab-runs/NAME unless given. With `--on ray` also a URL of an object store,
+        such as s3://BUCKET/NAME.
     on
         Where the runs are worked on: `local`; `ray`, or `ray:ADDRESS` for a cluster that is up already;
         `slurm`, or `slurm:PARTITION`.
@@ -48,6 +48,7 @@ def run(
     from attnlab.cli.progress import watching
     from attnlab.study import run as run_study
     from attnlab.study.executors import executor_named, ranks
+    from attnlab.study.mirrored import publish
 
     if ranks.is_follower():
         return ranks.follow()
@@ -67,6 +68,7 @@ def run(
     except KeyboardInterrupt:
         raise KeyboardInterrupt("what is done is kept, and the same command goes on from there") from None
     page = report.write(results.path)
+    publish(results.path, page.name)
     print(report.table(results.path, "terminal"))
     for failure in results.failed:
         print(f"✗ {failure}")

@@ -60,6 +60,11 @@ class Setup(Spec, ABC):
         """Metrics to name when one does not exist."""
 
     @property
+    def shares(self) -> str:
+        """What an arm's runs write together, outside their own folders: usually nothing."""
+        return ""
+
+    @property
     def device(self) -> str:
         """Where its runs are worked on: `cpu` or `cuda`."""
         return getattr(getattr(self, "training", None), "device", "cpu")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
@@ -18,6 +19,8 @@ from attnlab.study.declaration import built_in_studies, load_study
 from attnlab.study.environment import environment
 from attnlab.study.executors import Executor, Listener, Local, Silent
 from attnlab.study.kind import Bench
+from attnlab.study.mirror import is_url
+from attnlab.study.mirrored import given_out, refuse_if_unsafe
 from attnlab.study.results import assemble
 from attnlab.study.store import Cell, Store, describe
 from attnlab.study.study import Study, slug
@@ -80,6 +83,7 @@ def run(
 
     `study` is a `Study`, a built-in's name, a file, or the directory of a study that was begun, which goes
     on; `settings` are `place=value` as `--set` takes them.
+    `out` is the study's directory or, with Ray, a URL that fsspec knows.
     With `until_verdict`, seeds are added at the planned looks until every arm is decided, or `seeds` of them
     (by default as many as the last look takes) are used up.
     """
@@ -94,14 +98,33 @@ def run(
         raise RequestError(f"{str(study)!r} goes on as it began: another setting makes another study")
     declared = begun.study() if begun else _declared(study, settings)
     home = begun.path if begun else RUNS / slug(declared.name)
-    path = Path(out) if out is not None else home
-    if not until_verdict:
-        return _run(declared if seeds is None else declared.with_seeds(seeds), path, executor, listener)
+    url = str(out) if out is not None and is_url(out) else ""
+    if url:
+        refuse_if_unsafe(declared, executor, url)
+        path = RUNS / slug(url.rstrip("/").rpartition("/")[2])
+    else:
+        path = Path(out) if out is not None else home
+    with given_out(url, path) if url else contextlib.nullcontext(Store) as make:
+        if until_verdict:
+            return _until_verdict(declared, seeds, path, executor, listener, make)
+        asked = declared if seeds is None else declared.with_seeds(seeds)
+        return _run(asked, path, executor, listener, make)
+
+
+def _until_verdict(
+    declared: Study,
+    seeds: int | None,
+    path: Path,
+    executor: Executor,
+    listener: Listener,
+    make: Callable[[Path], Store],
+) -> Results:
+    """Look after look, each with more seeds, until every arm is decided."""
     looks = [look for look in Plan().looks if seeds is None or look <= seeds]
     if not looks:
         raise RequestError(f"--until-verdict looks at {Plan().looks[0]} seeds first; {seeds} are too few")
     for look in looks:
-        results = _run(declared.with_seeds(look), path, executor, listener)
+        results = _run(declared.with_seeds(look), path, executor, listener, make)
         open_arms = [verdict["arm"] for verdict in results.verdicts if verdict["verdict"] == "undecided"]
         if not open_arms:
             break
@@ -123,13 +146,16 @@ def _begun(target: str | Path) -> Store | None:
         return None
 
 
-def _run(declared: Study, path: Path, executor: Executor, listener: Listener) -> Results:
+def _run(
+    declared: Study, path: Path, executor: Executor, listener: Listener, make: Callable[[Path], Store]
+) -> Results:
     """One look: every cell of the study done, and judged."""
     cells = [Cell(arm.name, seed) for seed in range(declared.seeds) for arm in declared.arms]
     kept = _kept(path)
     plan = executor.plan(len(cells), kept.get("threads"))
     header: dict[str, Any] = {"environment": {**environment(), **plan, **kept}, "command": _command()}
-    store = Store.open_for(declared, path, header)
+    store = make(path)
+    store.open_for(declared, header)
     listener.stage("preparing")
     bench = declared.setup_of(declared.baseline.name).prepare(declared.base)
     store.refuse_if_other_text(bench.facts())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,8 @@ from attnlab.spec import differences
 from attnlab.study.declaration import study_from_plain
 from attnlab.study.study import UNDECIDING, Study, slug
 from attnlab.wholefile import claimed, write_json
+
+URL_NOTE = ".url"  # of a study that is kept at a URL: which
 
 
 @dataclass(frozen=True)
@@ -34,16 +36,20 @@ class Store:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    @classmethod
-    def open_for(cls, study: Study, path: Path, header: Mapping[str, Any]) -> Store:
+    @property
+    def address(self) -> str:
+        """Where other machines find the study."""
+        return str(self.path.resolve())
+
+    def open_for(self, study: Study, header: Mapping[str, Any]) -> None:
         """The directory for a study, made where there is none; one that holds another study is refused."""
-        store = cls(path)
+        path = self.path
         try:
             if (path / "study.json").is_file():
-                store._refuse_if_changed(study)
+                self._refuse_if_changed(study)
             elif path.exists() and not path.is_dir():
                 raise StoreError(f"{path} is a file: name a directory with --out")
-            elif path.exists() and any(path.iterdir()):
+            elif path.exists() and any(file.name != URL_NOTE for file in path.iterdir()):
                 raise StoreError(f"{path} is not empty and holds no study: name another directory with --out")
             (path / "runs").mkdir(parents=True, exist_ok=True)
         except (OSError, ValueError) as error:  # no permission, no room, no name that a directory could have
@@ -51,8 +57,7 @@ class Store:
                 f"{path}: cannot be used ({getattr(error, 'strerror', None) or error})"
             ) from None
         if not (path / "study.json").is_file():
-            store.write_header(study, header)
-        return store
+            self.write_header(study, header)
 
     def write_header(self, study: Study, header: Mapping[str, Any]) -> None:
         """`study.json`: the declaration as resolved, its fingerprint, and what is known of where it ran."""
@@ -127,6 +132,21 @@ class Store:
 
     def write_results(self, results: Mapping[str, Any]) -> None:
         write_json(self.path / "results.json", results)
+
+    # A directory that all machines see needs nothing of these four; a URL does (mirrored.py).
+
+    def look_at(self, cells: Sequence[Cell]) -> None:
+        """Have here how far these cells are that others work on."""
+
+    def bring(self, cell: Cell) -> None:
+        """Have here what another machine left of a cell."""
+
+    def wish(self, name: str) -> None:
+        """Let everybody find a file of this name."""
+        (self.path / name).touch()
+
+    def unwish(self, name: str) -> None:
+        (self.path / name).unlink(missing_ok=True)
 
     def claimed(self, cell: Cell) -> contextlib.AbstractContextManager[bool]:
         """Hold a cell, so that no other process works on it; gives False where another one does."""

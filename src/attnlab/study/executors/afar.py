@@ -111,6 +111,7 @@ class _Round:
                     self._send(self.open.next())
                 for handle, end in self.yard.ended(list(self.out), _LOOK).items():
                     self._take(self.out.pop(handle), end)
+                self.store.look_at([out.cell for out in self.out.values()])
                 for handle, out in self.out.items():
                     self._follow(handle, out)
         except BaseException:
@@ -119,7 +120,7 @@ class _Round:
 
     def _send(self, cell: Cell) -> None:
         errand = Errand(
-            directory=str(self.store.path.resolve()),
+            directory=self.store.address,
             arm=cell.arm,
             seed=cell.seed,
             threads=self.threads,
@@ -143,6 +144,7 @@ class _Round:
             self.listener.note(f"{out.cell}: {note}")
 
     def _take(self, out: _Out, end: Report | Lost) -> None:
+        self.store.bring(out.cell)
         self._pass_on_notes(out)
         cell = out.cell
         if isinstance(end, Lost):
@@ -178,9 +180,8 @@ class _Round:
         """Ask every run to leave a checkpoint; end those that do not."""
         if not self.out:
             return
-        stop = self.store.path / self.stop_file
         try:
-            stop.touch()
+            self.store.wish(self.stop_file)
             deadline = time.monotonic() + _TO_STOP
             while self.out and time.monotonic() < deadline:
                 for handle in self.yard.ended(list(self.out), _LOOK):
@@ -188,4 +189,4 @@ class _Round:
         finally:
             for handle in self.out:
                 self.yard.end(handle)
-            stop.unlink(missing_ok=True)
+            self.store.unwish(self.stop_file)

@@ -26,6 +26,7 @@ class RayYard:
     else a new one here."""
 
     name = "ray"
+    takes_urls = True  # its errands need no directory of the study
 
     def __init__(self, address: str | None = None) -> None:
         self.address = address

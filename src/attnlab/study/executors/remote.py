@@ -18,6 +18,8 @@ import attnlab
 from attnlab.errors import AttnlabError, WorkError
 from attnlab.study.cellwork import Workplace
 from attnlab.study.curve import read_curve
+from attnlab.study.mirror import is_url
+from attnlab.study.mirrored import at_hand
 from attnlab.study.store import Cell, Store, describe
 
 _ASK_SECONDS = 1.0  # between two looks whether the work should stop: a look may cross a network
@@ -27,7 +29,7 @@ _ASK_SECONDS = 1.0  # between two looks whether the work should stop: a look may
 class Errand:
     """A cell to work on, and everything a process elsewhere needs to know for it."""
 
-    directory: str
+    directory: str  # that all machines see, or a URL
     arm: str
     seed: int
     threads: int
@@ -54,13 +56,18 @@ def run_errand(errand: Errand) -> Report:
 
     torch.set_num_threads(errand.threads)
     try:
-        workplace = _workplace(errand.directory, errand.save_seconds)
-        told = _Told(workplace.store.folder(errand.cell))
-        return Report(
-            workplace.work_on(errand.cell, told, _StopFile(Path(errand.directory, errand.stop_file)))
-        )
+        if not is_url(errand.directory):
+            return _work(errand, errand.directory)
+        with at_hand(errand.directory, errand.cell, errand.stop_file) as here:
+            return _work(errand, str(here)) if here else Report("busy")
     except AttnlabError as error:
         return Report("broken", describe(error))
+
+
+def _work(errand: Errand, directory: str) -> Report:
+    workplace = _workplace(directory, errand.save_seconds)
+    told = _Told(workplace.store.folder(errand.cell))
+    return Report(workplace.work_on(errand.cell, told, _StopFile(Path(directory, errand.stop_file))))
 
 
 @lru_cache(maxsize=1)
@@ -108,7 +115,7 @@ class _Told:
             if event == "note":
                 with (self.folder / "notes.txt").open("a", encoding="utf-8") as file:
                     file.write(str(about["text"]).replace("\n", " ") + "\n")
-            (self.folder / ".alive").touch()
+            (self.folder / ".alive").write_text(str(time.time_ns()))
         except OSError:  # a sign of life is not worth a run
             return
 

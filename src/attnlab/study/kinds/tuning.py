@@ -106,6 +106,10 @@ class Tuning(Setup):
             raise PydanticCustomError("part", "{text}", {"text": text, "problems": problems})
         return self
 
+    @property
+    def shares(self) -> str:
+        return "the journal of their search" if self.search else ""
+
     @classmethod
     def _not_searched(cls, place: str) -> str:
         """Why no search may change what is at this place; nothing where one may, or where there is none."""
