@@ -137,9 +137,11 @@ def _declaration(given: tuple[str, bytes | str]) -> None:
     load_study(_file(f"study{ending}", content))
 
 
-def _as_plain(given: tuple[dict[str, Any], str]) -> None:
-    plain, setting = given
+def _as_plain(plain: dict[str, Any]) -> None:
     study_from_plain(plain, source="fuzz", base=_FOLDER)
+
+
+def _setting(setting: str) -> None:
     load_study("masking", [setting])
 
 
@@ -158,7 +160,13 @@ _declarations = (
     | st.tuples(st.sampled_from([".toml", ".yaml"]), st.binary(max_size=200))
     | st.dictionaries(st.sampled_from(NAMES), PLAIN, max_size=6).map(_dumped)
 )
-_settings = st.builds("{}={}".format, st.sampled_from(NAMES) | TEXTS, PLAIN)
+# A place that is there with a value of its kind, so that some are taken; and whatever else one could write.
+_settings = st.one_of(
+    st.builds("{}={}".format, st.sampled_from(NAMES) | TEXTS, PLAIN),
+    st.builds("training.{}={}".format, st.sampled_from(["steps", "batch", "dropout", "evaluations"]), PLAIN),
+    st.builds("model.{}={}".format, st.sampled_from(["layers", "heads", "width", "context"]), st.integers()),
+    st.builds("score={}".format, st.sampled_from(sorted(Score.members)) | TEXTS),
+)
 
 
 def _corpus(given: tuple[type[Part], dict[str, Any], str, bytes | str]) -> None:
@@ -248,11 +256,8 @@ _tokenizers = st.tuples(
 
 SUBJECTS = (
     Subject("declarations in files", _declarations, _declaration),
-    Subject(
-        "declarations and settings",
-        st.tuples(st.dictionaries(st.sampled_from(NAMES), PLAIN, max_size=6), _settings),
-        _as_plain,
-    ),
+    Subject("declarations as tables", st.dictionaries(st.sampled_from(NAMES), PLAIN, max_size=6), _as_plain),
+    Subject("settings", _settings, _setting),
     Subject("corpus readers", _corpora, _corpus),
     Subject("tokenizers and framings", _tokenizers, _tokenized),
 )
