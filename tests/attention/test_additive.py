@@ -110,6 +110,18 @@ def test_a_file_that_does_not_compile_is_a_reason_and_no_crash(
     assert "compile" in reason
 
 
+def test_a_changed_header_is_compiled_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not isinstance(compiled.library(SOURCE), ctypes.CDLL):
+        pytest.skip(str(compiled.library(SOURCE)))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "number.cpp").write_text('#include "number.h"\nextern "C" int number() { return NUMBER; }\n')
+    for number in (1, 2):
+        (tmp_path / "number.h").write_text(f"#define NUMBER {number}\n")
+        compiled.library.cache_clear()
+        assert compiled.library(tmp_path / "number.cpp").number() == number
+    compiled.library.cache_clear()
+
+
 def test_nothing_per_pair_and_hidden_unit_is_kept(way: str) -> None:
     score = AdditiveScore(16, 16)
     q, k = torch.randn(2, 1, 2, 200, 16, requires_grad=True)
@@ -119,9 +131,10 @@ def test_nothing_per_pair_and_hidden_unit_is_kept(way: str) -> None:
     assert max(kept) <= 2 * 200 * 16
 
 
-def test_a_nan_is_not_hidden(way: str) -> None:
+@pytest.mark.parametrize("size", [1.0, 1e3])
+def test_a_nan_is_not_hidden(size: float, way: str) -> None:
     score = AdditiveScore(8, 8)
-    q = torch.randn(1, 1, 4, 8)
+    q = size * torch.randn(1, 1, 4, 8)
     q[0, 0, 2] = float("nan")
     scores = score(q, torch.randn(1, 1, 5, 8))
     assert scores[0, 0, 2].isnan().all()

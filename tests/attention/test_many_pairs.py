@@ -53,7 +53,7 @@ def test_dropout_is_the_same_forward_and_backward(monkeypatch: pytest.MonkeyPatc
 
 
 def test_no_square_of_t_is_kept() -> None:
-    layer = Attention.resolve({"part": "attention", "score": "additive"}).build(DIMS)
+    layer = Attention.resolve({"part": "attention", "score": "additive", "kernel": "stages"}).build(DIMS)
     kept: list[int] = []
     x = torch.randn(8 * 512, 16, requires_grad=True)
     with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.append(t.numel()) or t, lambda t: t):

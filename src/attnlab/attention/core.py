@@ -31,6 +31,9 @@ class Core(nn.Module):
         self.as_dot = getattr(self.score, "as_dot", parts.score.as_dot)
         self.scale = parts.score.dot_scale(dims)
         self.weigh: WeighFunction = parts.weigh
+        # A score may bring a kernel for attention by the softmax of it, where weighing is no more than that.
+        plain = not parts.not_softmax_because() and not parts.weigh.adds_a_key
+        self.attend = getattr(self.score, "attend", None) if plain else None
 
     def apart(self, q_NHd: Tensor, k_NGd: Tensor, v_NGd: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values of every map, heads standing second as they did."""

@@ -63,6 +63,10 @@ class Attention(Mixer):
         """Why PyTorch's fused attention cannot compute these parts; None when it can."""
         if type(self.score).dot_scale is Score.dot_scale:
             return f"the score {self.score.name!r} is no dot product"
+        return self.not_softmax_because()
+
+    def not_softmax_because(self) -> str | None:
+        """Why the weights are not the softmax of the scores that the mask shows; None when they are."""
         if not self.weigh.is_softmax:
             return f"the weighing {self.weigh.name!r} is no softmax"
         if not self.masks_first:
@@ -115,8 +119,9 @@ class AttentionLayer(MixerLayer):
         # PyTorch's kernel for the CPU cannot drop weights: it goes through the stages too, with more checks.
         drops = self.training and self.dropout > 0 and x_ND.device.type == "cpu"
         if self.fused and not (drops and self.parts.kernel == "auto"):
-            mixed_BHTd = self._fused(q_BHTd, k_BHSd, v_BHSd, layout, position, keys)
-        else:
+            return self.core.together(self._fused(q_BHTd, k_BHSd, v_BHSd, layout, position, keys))
+        mixed_BHTd = self._by_the_score(q_BHTd, k_BHSd, v_BHSd, layout.positions_T, position, keys)
+        if mixed_BHTd is None:
             mixed_BHTd = self._in_stages(q_BHTd, k_BHSd, v_BHSd, layout.positions_T, position, keys)
         return self.core.together(mixed_BHTd)
 
@@ -137,6 +142,27 @@ class AttentionLayer(MixerLayer):
             k, v = state.append(k, v)
             return q, k, v, _Keys(torch.arange(k.shape[2], device=k.device), None)
         return q, k, v, _Keys(layout.positions_T, None if layout.is_full else layout.real_BT)
+
+    def _by_the_score(
+        self,
+        q_BHTd: Tensor,
+        k_BHSd: Tensor,
+        v_BHSd: Tensor,
+        queries_T: Tensor,
+        position: PositionScheme,
+        keys: _Keys,
+    ) -> Tensor | None:
+        """By the kernel that the score brings with it; None where there is none that can do these parts."""
+        biased = type(position).bias is not PositionScheme.bias
+        if self.core.attend is None or biased or self.parts.kernel == "stages":
+            return None
+        seen_TS = self.parts.mask.visible(queries_T, keys.positions_S)
+        real_BS = keys.real_BS
+        if real_BS is None:
+            real_BS = seen_TS.new_ones(len(k_BHSd), k_BHSd.shape[2])
+        drops = self.dropout if self.training else 0.0
+        mixed_BHTd: Tensor | None = self.core.attend(q_BHTd, k_BHSd, v_BHSd, seen_TS, real_BS, drops)
+        return mixed_BHTd
 
     def _in_stages(
         self,

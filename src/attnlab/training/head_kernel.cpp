@@ -16,7 +16,7 @@
 #include <new>
 #include <vector>
 
-#include "threads.hpp"
+#include "threads.h"
 
 namespace {
 

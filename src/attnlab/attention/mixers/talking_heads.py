@@ -25,7 +25,7 @@ from attnlab.attention.weigh import Weigh
 class TalkingHeads(Attention):
     """Attention whose heads are mixed before and after the weighing."""
 
-    def not_fusable_because(self) -> str:
+    def not_softmax_because(self) -> str:
         return "heads exchange their scores before the softmax"
 
     def core(self, dims: Dims) -> TalkingCore:

@@ -1,7 +1,9 @@
 """Additive score: w·tanh(A q + C k + b). Bahdanau et al. 2014, https://arxiv.org/abs/1409.0473.
 
 `W [q; k]` is `A q + C k`, so both halves are applied once per token and only the tanh is left per pair.
-Cost O(T²·h) in time and O(T²) in memory, for the scores: nothing is kept per pair and hidden unit.
+Cost O(T²·h) in time. Under a softmax, and with a compiler, O(T) numbers in memory: a kernel works out the
+weights of one query at a time (`additive_attention`). Otherwise O(T²), for the scores; nothing is kept per
+pair and unit.
 
 Shapes: B batch, H heads, T queries, S keys, d head width.
 """
@@ -15,6 +17,7 @@ from torch import Tensor, nn
 
 from attnlab.attention.dims import Dims
 from attnlab.attention.position import Position
+from attnlab.attention.score import additive_attention
 from attnlab.attention.score.additive_pairs import additive_pairs
 from attnlab.attention.score.score import Score
 from attnlab.spec import Positive
@@ -56,3 +59,20 @@ class AdditiveScore(nn.Module):
 
     def forward(self, q_BHTd: Tensor, k_BHSd: Tensor) -> Tensor:
         return additive_pairs(self.from_query(q_BHTd), self.from_key(k_BHSd), self.out)
+
+    def attend(
+        self,
+        q_BHTd: Tensor,
+        k_BHSd: Tensor,
+        v_BHSd: Tensor,
+        seen_TS: Tensor,
+        real_BS: Tensor,
+        dropout: float,
+    ) -> Tensor | None:
+        """(B, H, T, d): attention by the softmax of this score; None where there is no kernel for it."""
+        q_BTHd, k_BSHd, v_BSHd = (x.transpose(1, 2) for x in (q_BHTd, k_BHSd, v_BHSd))
+        if not additive_attention.takes(q_BTHd, k_BSHd, v_BSHd, self.out):
+            return None
+        a_BTHh, c_BSHh = self.from_query(q_BTHd), self.from_key(k_BSHd)
+        mixed = additive_attention.attend(a_BTHh, c_BSHh, self.out, v_BSHd, seen_TS, real_BS, dropout)
+        return mixed.transpose(1, 2)

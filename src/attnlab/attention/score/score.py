@@ -20,6 +20,8 @@ class Score(Part, family="score"):
     """A score function: `(q_BHTd, k_BHSd) -> scores_BHTS`.
 
     Without weights, define `__call__`. With weights, define `build`, which returns the `nn.Module` to call.
+    Where there is a kernel for all of attention by the softmax of the score, that has an `attend` beside it:
+    `(q_BHTd, k_BHSd, v_BHSd, seen_TS, real_BS, dropout) -> mixed_BHTd`, or None if the kernel cannot be used.
     """
 
     def __call__(self, q_BHTd: Tensor, k_BHSd: Tensor) -> Tensor:
