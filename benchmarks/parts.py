@@ -167,7 +167,9 @@ def draw(points: Sequence[Row], path: Path) -> None:
                 color=altair.Color("mechanism:N", title=None),
             ).properties(width=280, height=220)
         )
-    altair.hconcat(*charts).save(str(path))
+    # A browser's letters may be wider than those it was measured with, and the legend stands at its edge.
+    padding = {"left": 5, "top": 5, "bottom": 5, "right": 30}
+    altair.hconcat(*charts).properties(padding=padding).save(str(path))
 
 
 def _layer(mixer: Mixer, length: int) -> tuple[MixerLayer, torch.nn.Module]:
