@@ -53,7 +53,7 @@ def add_maps(
                 "layers": shots[0].layers,
                 "heads": [shot.figures["heads"] for shot in shots],
                 "losses": [shot.figures["losses"] for shot in shots],
-                "rows": [None, None],
+                "rows": [None for _ in shots],
                 "error": max(shot.error for shot in shots),
             }
         }

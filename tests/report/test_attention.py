@@ -79,6 +79,31 @@ def test_a_report_of_ten_runs_with_long_probes_stays_small(
     assert all(layer["heads"] == 16 for view in data["views"] for layer in view["layers"])
 
 
+@pytest.mark.parametrize(
+    ("taken", "room", "shown", "left_out"),
+    [
+        (9, 1_500_000, 9, ""),
+        (41, 1_500_000, 21, "some of those taken between the first step and the last"),
+        (41, 60_000, 6, "some of those taken between the first step and the last"),
+        (41, 20_000, 2, "those taken between the first step and the last"),
+    ],
+)
+def test_steps_between_are_shown_as_far_as_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken: int, room: int, shown: int, left_out: str
+) -> None:
+    monkeypatch.setattr("attnlab.report.viewer.maps.ROOM", room)
+    steps = [10 * place for place in range(taken)]
+    path = add_maps(replace(SMALL, arms=SMALL.arms[:1], seeds=1).write(tmp_path / "long"), steps=steps)
+    (view,) = maps_of(path).views
+    assert len(view["steps"]) == len(view["maps"]) == len(view["figures"]) == shown
+    assert (view["steps"][0], view["steps"][-1]) == (0, steps[-1])
+    assert set(view["steps"]) <= set(steps)
+    gaps = np.diff(view["steps"])
+    assert gaps.max() - gaps.min() <= 10  # evenly, as far as the steps allow
+    said = maps_of(path).left_out
+    assert said.endswith(f": {left_out}.") if left_out else said == ""
+
+
 def test_the_table_tells_each_head_before_and_after(study: Path) -> None:
     made = attention(read(study))
     assert made is not None
@@ -108,7 +133,7 @@ def test_curves_where_there_are_points_enough(tmp_path: Path) -> None:
     assert "loss, said again" in induction.csv
     assert "the best head ends at" in induction.label
     assert len(heads.csv.splitlines()) - 1 == 2 * 4 * (2 * 3) * 5  # one seed of each arm, five measures
-    assert "those taken between the first step and the last" in str(made.markup)
+    assert '"steps": [0, 100, 200, 400]' in str(made.markup)
 
 
 def test_an_arm_without_maps_says_why(tmp_path: Path) -> None:

@@ -151,6 +151,45 @@ def test_difference_arms_side_by_side_and_an_arm_without_maps(opened: Any, study
     assert told(opened).startswith("“w0” (2) from “<START>” (1)")
 
 
+def test_going_through_the_steps(browser: Any, tmp_path: Path) -> None:
+    """With the slider, by keyboard; a colour means the same weight at every step."""
+    made = replace(NORMAL, arms=NORMAL.arms[:2], seeds=1)
+    path = add_maps(made.write(tmp_path / "steps"), steps=(0, 100, 250, 400))
+    show(browser, report.write(path))
+    slider = browser.find_element("css selector", ".maps-step input")
+    assert not slider.is_displayed()
+    choose(browser, "Show", "step by step")
+    assert slider.is_displayed()
+    top = "return [...document.querySelectorAll('.maps-drawing svg text')].at(-1).textContent"
+    titles = (
+        "return [...document.querySelectorAll('.maps-drawing svg text:first-child')].map(t => t.textContent)"
+    )
+    scales = set()
+    for place, step in enumerate((0, 100, 250, 400)):
+        assert slider.get_attribute("aria-valuetext") == f"step {step}"
+        (title,) = browser.execute_script(titles)
+        assert title.endswith(f"step {step}")
+        wanted = kept(path, "dot", place)[0, 1, 0]
+        assert float(re.findall(r"([\d.]+) at step", told(browser))[0]) == pytest.approx(wanted, abs=0.006)
+        assert (
+            f"entropy {entropy(path, place):.2f}" in browser.find_element("css selector", ".maps-facts").text
+        )
+        scales.add(browser.execute_script(top))
+        slider.send_keys(RIGHT)
+    assert len(scales) == 1
+    choose(browser, "beside", "additive, seed 0")
+    assert len(browser.execute_script(titles)) == 2
+    choose(browser, "Show", "before and after")
+    assert not slider.is_displayed()
+    assert browser.get_log("browser") == []
+
+
+def entropy(study: Path, at: int) -> float:
+    """Of the first head of the second layer, as the run keeps it."""
+    shot = Shot.read(shots_in(study / "runs" / "dot" / "0")[at])
+    return float(shot.figures["heads"][1]["entropy"][0])
+
+
 def test_the_numbers_are_a_table_too(opened: Any, study: Path) -> None:
     opened.execute_script("document.querySelector('.maps details').open = true")
     time.sleep(0.2)

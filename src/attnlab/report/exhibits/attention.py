@@ -8,7 +8,7 @@ from typing import Any
 
 from attnlab.evaluation.maps.heads import MEASURES
 from attnlab.report.exhibits.exhibit import Exhibit
-from attnlab.report.numbers import listed
+from attnlab.report.numbers import count, listed
 from attnlab.report.pictures.heads import heads_picture, induction_picture
 from attnlab.report.studied import Arm, Run, Studied
 from attnlab.report.tables.table import Column, Row, Table, cells, table
@@ -45,9 +45,9 @@ def _note(looked: Sequence[tuple[Arm, Run]]) -> str:
     """How the maps were taken, how exact they are, and which arms have none."""
     steps = sorted({step for _, run in looked for step in _of(run)["steps"]})
     when = (
-        f"steps {steps[0]} and {steps[-1]}"
+        f"steps {count(steps[0])} and {count(steps[-1])}"
         if len(steps) == 2
-        else f"{len(steps)} steps, {steps[0]} to {steps[-1]}"
+        else f"{len(steps)} steps, {count(steps[0])} to {count(steps[-1])}"
     )
     said = [
         f"Who takes how much from whom, looked at after {when}"

@@ -1,5 +1,6 @@
 "use strict";
-// Attention maps: every head small, one of them large, before and after training, arms side by side.
+// Attention maps: every head small, one of them large, before and after training or step by step, arms side by
+// side.
 // Needs nothing but this file, maps.css and the data in the element it is mounted on.
 globalThis.attnlabMaps = (() => {
   const FONT = "Helvetica, Arial, sans-serif";
@@ -178,7 +179,7 @@ globalThis.attnlabMaps = (() => {
       this.data = JSON.parse(root.querySelector("script[type='application/json']").textContent);
       this.file = (root.dataset.file || "attention").replace(/[^\p{L}\p{N}_-]+/gu, "-");
       const first = this.data.views[0];
-      this.state = { left: 0, right: -1, probe: 0, when: first.steps.length > 1 ? "both" : "after", one: false, layer: 0, head: 0, q: 1, k: 0 };
+      this.state = { left: 0, right: -1, probe: 0, when: first.steps.length > 1 ? "both" : "after", one: false, layer: 0, head: 0, q: 1, k: 0, step: 0 };
       this.state.layer = Math.max(0, first.layers.findLastIndex((layer) => layer.heads));
       this.build();
       this.refresh();
@@ -203,7 +204,10 @@ globalThis.attnlabMaps = (() => {
       const arms = views.map((view, at) => [at, label(view)]);
       const one = el("input", { type: "checkbox", onchange: () => { this.state.one = one.checked; this.refresh(); } });
       this.probes = el("label", {}, "Text ", el("select", { onchange: (event) => { this.state.probe = Number(event.target.value); this.refresh(); } }));
-      const many = views.some((view) => view.steps.length > 1);
+      const most = Math.max(...views.map((view) => view.steps.length));
+      const times = [["both", "before and after"], ["before", "before"], ["after", "after"], ["difference", "after less before"], ...(most > 2 ? [["step", "step by step"]] : [])];
+      this.slider = el("input", { type: "range", min: "0", step: "1", value: "0", oninput: () => { this.state.step = this.steps()[Number(this.slider.value)]; this.refresh(); } });
+      this.sliderLabel = el("label", { class: "maps-step", hidden: true }, "Step ", this.slider, " ", el("output"));
       this.overview = el("div", { class: "maps-overview" });
       this.panes = el("div", { class: "maps-panes" });
       this.told = el("p", { class: "maps-told", role: "status" });
@@ -216,7 +220,7 @@ globalThis.attnlabMaps = (() => {
         el("div", { class: "maps-tools", role: "group", "aria-label": "What is shown" },
           this.probes,
           ...(views.length > 1 ? [choice("Arm", arms, "left", Number), choice("beside", [[-1, "nothing"], ...arms], "right", Number)] : []),
-          ...(many ? [choice("Show", [["both", "before and after"], ["before", "before"], ["after", "after"], ["difference", "after less before"]], "when", String)] : []),
+          ...(most > 1 ? [choice("Show", times, "when", String)] : []), this.sliderLabel,
           el("label", {}, one, " one scale for all heads, 0 to 1")),
         this.overview, this.facts, this.panes, this.told, numbers,
         el("p", { class: "maps-save", role: "group", "aria-label": "Save what is shown" }, el("span", {}, "Save as "), ...["svg", "pdf", "png", "csv"].map(save)),
@@ -229,20 +233,50 @@ globalThis.attnlabMaps = (() => {
       const probes = this.views[0].probes;
       state.probe = Math.min(state.probe, probes.length - 1);
       select.replaceChildren(...probes.map((probe, at) => el("option", { value: at, selected: at === state.probe }, short(probe.text, 48))));
+      this.slide();
       this.thumbnails();
       this.draw();
+    }
+
+    // ---- step by step -------------------------------------------------------------------------------------
+
+    // Every step at which one of the arms that are shown was looked at.
+    steps() {
+      return [...new Set(this.views.flatMap((view) => view.steps))].sort((a, b) => a - b);
+    }
+
+    slide() {
+      const steps = this.steps();
+      const at = Math.max(0, steps.findLastIndex((step) => step <= this.state.step));
+      this.state.step = steps[at];
+      Object.assign(this.slider, { max: steps.length - 1, value: at });
+      const words = steps[at].toLocaleString("en");
+      this.slider.setAttribute("aria-valuetext", `step ${words}`);
+      this.sliderLabel.querySelector("output").textContent = words;
+      this.sliderLabel.hidden = this.state.when !== "step";
+    }
+
+    // What of a view the small maps show: the place of a step, or the difference.
+    time(view) {
+      const last = view.steps.length - 1;
+      if (this.state.when === "step") return Math.max(0, view.steps.findLastIndex((step) => step <= this.state.step));
+      return this.state.when === "difference" && last ? "difference" : this.state.when === "before" ? 0 : last;
+    }
+
+    // The largest weight of a head: over all steps where one goes through them, so that a colour keeps its meaning.
+    most(view, when, probe, layer, head) {
+      const times = this.state.when === "step" ? view.steps.map((_, at) => at) : [when];
+      return Math.max(...times.map((at) => largest(weights(view, at, probe, layer, head) ?? [])));
     }
 
     // ---- every head, small --------------------------------------------------------------------------------
 
     thumbnails() {
-      const { state } = this;
-      const when = (view) => (state.when === "difference" && view.steps.length > 1 ? "difference" : state.when === "before" ? 0 : view.steps.length - 1);
       this.overview.replaceChildren(...this.views.map((view, side) => {
         const rows = view.layers.map((layer, depth) => {
           const about = `layer ${depth + 1}`;
           if (!layer.heads) return el("div", { class: "maps-row" }, el("span", { class: "maps-layer" }, about), el("span", { class: "note" }, `no maps: ${layer.without}`));
-          const heads = Array.from({ length: layer.heads }, (_, head) => this.thumbnail(view, when(view), depth, head, side));
+          const heads = Array.from({ length: layer.heads }, (_, head) => this.thumbnail(view, this.time(view), depth, head, side));
           return el("div", { class: "maps-row" }, el("span", { class: "maps-layer" }, about), el("span", { class: "maps-heads" }, ...heads));
         });
         const words = `Every ${view.layers[0].per} of ${view.name}`;
@@ -253,11 +287,12 @@ globalThis.attnlabMaps = (() => {
 
     thumbnail(view, when, layer, head, side) {
       const chosen = layer === this.state.layer && head === this.state.head;
-      const tokens = view.probes[Math.min(this.state.probe, view.probes.length - 1)].tokens.length;
+      const probe = Math.min(this.state.probe, view.probes.length - 1);
+      const tokens = view.probes[probe].tokens.length;
       const canvas = el("canvas", { width: tokens, height: tokens });
-      const values = weights(view, when, Math.min(this.state.probe, view.probes.length - 1), layer, head);
+      const values = weights(view, when, probe, layer, head);
       const image = new ImageData(tokens, tokens);
-      const most = this.state.one ? 1 : largest(values);
+      const most = this.state.one ? 1 : this.most(view, when, probe, layer, head);
       const palette = theme();
       const known = new Map();
       values.forEach((value, i) => {
@@ -273,9 +308,9 @@ globalThis.attnlabMaps = (() => {
       }, canvas);
     }
 
-    // The figures of a head, after training; or before it and after, where both are shown.
+    // The figures of a head, after training or at the step that is shown; or before it and after, where both are.
     summary(view, layer, head, both = false) {
-      const last = view.figures.length - 1;
+      const last = this.state.when === "step" ? this.time(view) : view.figures.length - 1;
       const [before, after] = [view.figures[0][layer] || {}, view.figures[last][layer] || {}];
       const told = Object.keys(after).filter((measure) => head < after[measure].length).map((measure) => {
         const now = shown(after[measure][head]);
@@ -314,13 +349,13 @@ globalThis.attnlabMaps = (() => {
       return this.views.flatMap((view) => {
         const last = view.steps.length - 1;
         const probe = Math.min(this.state.probe, view.probes.length - 1);
-        const wanted = when === "both" && last ? [0, last] : when === "before" ? [0] : when === "difference" && last ? ["difference"] : [last];
+        const wanted = when === "step" ? [this.time(view)] : when === "both" && last ? [0, last] : when === "before" ? [0] : when === "difference" && last ? ["difference"] : [last];
         const arm = this.views.length > 1 ? `${short(view.name, 24)}, ` : "";
         return wanted.map((at) => ({
-          view, at, tokens: view.probes[probe].tokens,
+          view, at, probe, tokens: view.probes[probe].tokens,
           values: view.layers[layer]?.heads ? weights(view, at, probe, layer, head) : null,
           short: at === "difference" ? `${arm}since step ${view.steps[0].toLocaleString("en")}` : `${arm}at step ${view.steps[at].toLocaleString("en")}`,
-          title: arm + (at === "difference" ? `step ${view.steps[last].toLocaleString("en")} less step ${view.steps[0].toLocaleString("en")}` : `${at === 0 && last ? "before: " : last ? "after: " : ""}step ${view.steps[at].toLocaleString("en")}`),
+          title: arm + (at === "difference" ? `step ${view.steps[last].toLocaleString("en")} less step ${view.steps[0].toLocaleString("en")}` : `${at === 0 && last ? "before: " : at && at === last ? "after: " : ""}step ${view.steps[at].toLocaleString("en")}`),
           without: view.layers[layer] ? view.layers[layer].without || `this layer has ${view.layers[layer].heads} here` : "there is no such layer",
         }));
       });
@@ -329,7 +364,7 @@ globalThis.attnlabMaps = (() => {
     scaleOf(panes, difference) {
       if (this.state.one) return 1;
       const alike = panes.filter((pane) => pane.values && (pane.at === "difference") === difference);
-      return Math.max(1e-9, ...alike.map((pane) => largest(pane.values)));
+      return Math.max(1e-9, ...alike.map((pane) => this.most(pane.view, pane.at, pane.probe, this.state.layer, this.state.head)));
     }
 
     draw() {

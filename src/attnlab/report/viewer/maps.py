@@ -1,5 +1,5 @@
-"""From the files of a study's runs to what the viewer shows: the first and the last maps of some runs, within
-a size that a page can be sent with."""
+"""From the files of a study's runs to what the viewer shows: the first and the last maps of some runs, and as
+many between them as leave the page at a size that can be sent."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from attnlab.report.viewer.viewer import Viewer
 
 ROOM = 1_500_000  # characters of a page for maps
 SEEDS = 2  # of every arm, as far as there is room
+BETWEEN = (21, 11, 6)  # looks at a run, evenly over its steps: the most of these that there is room for
 HEADS = 16  # of every layer: an Attention Free Transformer has as many as it has channels
 _SHOWN = 5  # digits of a scale
 
@@ -45,23 +46,34 @@ def viewer_of(study: Studied) -> Viewer | None:
     for run in runs:
         by_seed.setdefault(run.arm, []).append(run)
     wanted = [of[n] for n in range(SEEDS) for of in by_seed.values() if n < len(of)]
-    views: list[View] = []
+    chosen: list[tuple[Run, View, int]] = []
     room = ROOM
     for run in wanted:
-        made, size = view(run.arm, run.seed, _ends(run))
+        made, size = view(run.arm, run.seed, _looks(run, 2))
         if size <= room:
-            views.append(made)
+            chosen.append((run, made, size))
             room -= size
-    if not views:
+    if not chosen:
         return None
+    views: list[View] = []
+    for run, made, size in chosen:  # what room is left goes to the steps between
+        for most in BETWEEN:
+            fuller, larger = view(run.arm, run.seed, _looks(run, most))
+            if larger - size <= room:
+                made, room = fuller, room - (larger - size)
+                break
+        views.append(made)
     views.sort(key=lambda made: list(by_seed).index(made["name"]))
     return Viewer(views, _left_out(runs, views), f"{study.name}-attention")
 
 
-def _ends(run: Run) -> list[Shot]:
+def _looks(run: Run, most: int) -> list[Shot]:
+    """So many of a run's shots, the first and the last among them."""
     assert run.folder is not None
     paths = shots_in(run.folder)
-    return [Shot.read(path) for path in ([paths[0], paths[-1]] if len(paths) > 1 else paths)]
+    last = len(paths) - 1
+    places = range(last + 1) if last < most else [round(last * k / (most - 1)) for k in range(most)]
+    return [Shot.read(paths[place]) for place in places]
 
 
 def view(name: str, seed: int | None, shots: Sequence[Shot]) -> tuple[View, int]:
@@ -100,9 +112,12 @@ def _left_out(runs: Sequence[Run], views: Sequence[Mapping[str, Any]]) -> str:
     missing = len(runs) - len(views)
     if missing:
         said.append(f"the maps of {times(missing, 'further run')}")
-    steps = {len(shots_in(run.folder)) for run in runs if run.folder is not None}
-    if max(steps) > 2:
-        said.append("those taken between the first step and the last")
+    taken = max(len(shots_in(run.folder)) for run in runs if run.folder is not None)
+    shown = [len(made["steps"]) for made in views]
+    if taken > max(shown):
+        said.append(f"{'some of ' if max(shown) > 2 else ''}those taken between the first step and the last")
+    elif taken > min(shown):
+        said.append("of some runs, those taken between the first step and the last")
     if any(layer["of"] > layer["heads"] for made in views for layer in made["layers"]):
         said.append(f"all but the first {HEADS} heads or channels of a layer")
     if not said:
