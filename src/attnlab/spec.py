@@ -19,7 +19,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self, TypeVar, cast
+from typing import Annotated, Any, ClassVar, Self, TypeVar, cast, get_type_hints
 
 from pydantic import (
     BaseModel,
@@ -246,12 +246,22 @@ def _dotted(place: tuple[Any, ...]) -> str:
 
 def _fields_at(root: Any, place: tuple[Any, ...]) -> list[str]:
     for name in place:
-        fields = getattr(root, "model_fields", {})
-        root = fields[name].annotation if name in fields else root
-        root = next((a for a in getattr(root, "__args__", ()) if hasattr(a, "model_fields")), root)
-    if dataclasses.is_dataclass(root):
-        return [f.name for f in dataclasses.fields(root)]
-    return list(getattr(root, "model_fields", {}))
+        root = _types_of(root).get(name, root)
+        root = next((a for a in getattr(root, "__args__", ()) if _types_of(a)), root)
+    return list(_types_of(root))
+
+
+def _types_of(owner: Any) -> dict[str, Any]:
+    """The fields of a section or a part, each with its type."""
+    if hasattr(owner, "model_fields"):
+        return {name: field.annotation for name, field in owner.model_fields.items()}
+    if isinstance(owner, type) and dataclasses.is_dataclass(owner):
+        try:
+            hints = get_type_hints(owner)
+        except NameError:  # a class made within a function: its names are out of reach, its fields are not
+            hints = {}
+        return {field.name: hints.get(field.name) for field in dataclasses.fields(owner)}
+    return {}
 
 
 # ---- comparing ---------------------------------------------------------------------------------------------

@@ -270,6 +270,17 @@ def test_a_probe_is_a_text_or_a_pair(tmp_path: Path, wrong: str) -> None:
     assert wrong.replace('"', "'") in str(told.value)
 
 
+def test_a_field_within_a_part_is_named_with_those_beside_it(tmp_path: Path) -> None:
+    start = 'start={part="pretrained", masking={rat=0.1}, training={optimizer={part="adam-w", rate=1}}}'
+    with pytest.raises(AttnlabError) as told:
+        load_study(write_study(tmp_path), [start])
+    masking, optimizer = (line for line in str(told.value).splitlines() if "no field" in line)
+    assert "start.masking.rat" not in masking
+    assert masking.endswith("'rat'; did you mean 'rate'? (valid: masked, random, rate)")
+    assert "start.training.optimizer: no field is called 'rate'" in optimizer
+    assert "learning_rate" in optimizer
+
+
 def test_unlabelled_text_leaves_out_what_is_held_out(tmp_path: Path) -> None:
     study = write_study(tmp_path)
     held_out = (tmp_path / "test.txt").read_text().splitlines()[:5]
