@@ -95,6 +95,17 @@ def test_pictures_hold_the_baseline_and_the_best_arms(tmp_path: Path) -> None:
     assert all(f">arm-{k}</th>" in text for k in range(60))  # every arm is in the tables
 
 
+def test_long_tables_are_folded(tmp_path: Path) -> None:
+    changes = [
+        MadeUpArm(f"arm-{k}", changes={"score": {"part": "additive", "hidden": k}}) for k in range(201)
+    ]
+    wide = MadeUpStudy(arms=[MadeUpArm("dot"), *changes], name="wide", seeds=1, steps=20, extras=False)
+    text = report.write(wide.write(tmp_path / "wide")).read_text(encoding="utf-8")
+    folded = r'<summary>What each arm changes <span class="note">201 rows</span></summary>'
+    assert folded in text
+    assert "<summary>What each arm reached" not in text  # the arms themselves are always open
+
+
 def test_a_study_of_usual_size_leaves_nothing_out(tmp_path: Path) -> None:
     studied = read(NORMAL.write(tmp_path / "study"))
     assert many.note(studied) == ""

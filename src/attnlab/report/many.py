@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 MANY_RUNS = 400  # beyond so many, not all are shown one by one
 RUNS = 200  # but about so many, over all arms
 ARMS = 40  # in a picture
+ROWS = 200  # of a table that is not folded away
 LISTED = 20  # names or seeds in one line
 
 

@@ -154,6 +154,7 @@ def _environment() -> jinja2.Environment:
     made.filters["svg"] = Markup  # made by us from escaped data
     made.filters["data"] = _data
     made.globals["marks"] = MARKS
+    made.globals["most_rows"] = many.ROWS
     return made
 
 
