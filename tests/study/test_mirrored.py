@@ -172,8 +172,9 @@ def test_two_processes_do_not_give_out_the_runs_of_one_study(folder: Path, store
     with pytest.raises(StoreError, match=r"process 7 on elsewhere gives out .* begin again in \d+ s"):
         run(folder / "small.toml", out=URL, on=Afar(Reaching()))
     sign["at"] = time.time() - 1000  # it died
-    store.pipe_file("/bucket/small/given-out-by.json", json.dumps(sign).encode())
-    assert run(folder / "small.toml", out=URL, seeds=1, on=Afar(Reaching())).is_clean
+    for left in (json.dumps(sign), "[]", "{", '{"at": "x"}'):
+        store.pipe_file("/bucket/small/given-out-by.json", left.encode())
+        assert run(folder / "small.toml", out=URL, seeds=1, on=Afar(Reaching())).is_clean
 
 
 def test_another_study_at_the_url_or_here_is_not_mixed_with(folder: Path) -> None:
@@ -182,6 +183,9 @@ def test_another_study_at_the_url_or_here_is_not_mixed_with(folder: Path) -> Non
         run(folder / "small.toml", out=URL, settings=["training.steps=13"], on=Afar(Reaching()))
     with pytest.raises(StoreError, match="holds the study at memory://bucket/small"):
         run(folder / "small.toml", out="memory://other/small", on=Afar(Reaching()))
+    MemoryFileSystem.store.clear()
+    with pytest.raises(StoreError, match="where there is none any more"):
+        run(folder / "small.toml", out=URL, seeds=1, on=Afar(Reaching()))
 
 
 @pytest.mark.parametrize(

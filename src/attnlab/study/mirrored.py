@@ -97,6 +97,8 @@ def given_out(url: str, path: Path) -> Iterator[Callable[[Path], Store]]:
     mirror = Mirror(url, path)
     path.mkdir(parents=True, exist_ok=True)
     with _alone(mirror):
+        if (path / "study.json").is_file() and not mirror.has("study.json"):
+            raise StoreError(f"{path} holds a study of {url}, where there is none any more: remove it first")
         note.write_text(f"{mirror.url}\n", "utf-8")
         mirror.fetch(name for name in mirror.names() if not _is_heavy(name) and name != _SIGN)
         yield lambda path: MirroredStore(path, mirror)
@@ -115,7 +117,7 @@ def _alone(mirror: Mirror) -> Iterator[None]:
     """Leave a sign again and again that cells are given out from here; refuse where somebody else does."""
     mine = {"id": uuid.uuid4().hex, "who": f"process {os.getpid()} on {socket.gethostname()}"}
     other = _sign(mirror)
-    age = time.time() - float(other.get("at", 0.0))
+    age = time.time() - other.get("at", 0.0)
     if age < _STALE_SECONDS:
         raise StoreError(
             f"{mirror.url}: {other.get('who')} gives out this study's runs (its last sign is {age:.0f} s "
@@ -150,7 +152,7 @@ def _sign(mirror: Mirror) -> Mapping[str, Any]:
         found = json.loads(mirror.read(_SIGN) or "{}")
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return found if isinstance(found, dict) and isinstance(found.get("at"), int | float) else {}
 
 
 # ---- where a cell is worked on -----------------------------------------------------------------------------
