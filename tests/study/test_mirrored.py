@@ -286,6 +286,7 @@ def test_a_url_is_told_from_a_path() -> None:
 def test_on_ray_through_a_url(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("ray")
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    monkeypatch.setenv("RAY_worker_niceness", "0")  # 15 otherwise, and nothing beside other tests
     from ray.cluster_utils import Cluster
 
     machines = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
