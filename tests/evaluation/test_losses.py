@@ -9,17 +9,19 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from attnlab.corpus import Document
 from attnlab.evaluation.losses import (
     by_document,
     document_losses,
     mean_loss,
     perplexity,
+    same_text,
     sample_of,
     sequence_losses,
     token_losses,
 )
 from attnlab.model import Decoder, DecoderModel
-from attnlab.tokens import Encoded
+from attnlab.tokens import Blocks, Characters, Encoded
 from attnlab.tokens.batches import take
 
 VOCABULARY = 41
@@ -129,3 +131,21 @@ def test_a_sample_is_the_same_for_all_and_about_as_large_as_asked(split: Encoded
 def test_perplexity() -> None:
     assert perplexity(math.log(50)) == pytest.approx(50)
     assert math.isfinite(perplexity(1e9))
+
+
+def test_blocks_of_any_length_are_chosen_from_the_same_text() -> None:
+    """Else the curve of loss against length would also be one of loss against text."""
+    texts = ["abcdefghij" * 7, "b", "hgfedcba" * 9 + "j"]
+    documents = [Document(name=str(i), units=(text,)) for i, text in enumerate(texts)]
+    vocabulary = Characters().fit(texts)
+    cut = {length: Blocks().frame(documents, vocabulary, length) for length in (4, 8, 16)}
+    chosen = sample_of(cut[16], 50)
+    assert 0 < len(chosen) < cut[16].n_sequences
+
+    def places(length: int) -> set[int]:
+        split, ends = cut[length], cut[length].targets_per_sequence.cumsum()
+        of = same_text(split, cut[16], chosen)
+        return {n for i in of for n in range(ends[i] - split.targets_per_sequence[i], ends[i])}
+
+    assert places(16) == places(8) == places(4) != set(range(cut[16].n_targets))
+    assert same_text(cut[16], cut[16], chosen).tolist() == chosen.tolist()

@@ -86,6 +86,13 @@ def sample_of(split: Encoded, tokens: int, seed: int = 0) -> NDArray[np.int64]:
     return chosen
 
 
+def same_text(blocks: Encoded, larger: Encoded, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Of the same documents in smaller blocks: those that begin within the chosen ones of the larger."""
+    begins = blocks.targets_per_sequence.cumsum() - blocks.targets_per_sequence
+    within = np.searchsorted(larger.targets_per_sequence.cumsum(), begins, side="right")
+    return np.flatnonzero(np.isin(within, chosen))
+
+
 def perplexity(loss: float) -> float:
     """e to the loss; finite also where a model has lost its way."""
     return math.exp(min(loss, 700.0))  # e^700 is about the largest number there is

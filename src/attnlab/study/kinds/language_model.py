@@ -21,6 +21,7 @@ from attnlab.evaluation.losses import (
     by_document,
     mean_loss,
     perplexity,
+    same_text,
     sample_of,
     sequence_losses,
     token_losses,
@@ -208,14 +209,21 @@ class LanguageModelBench(Bench):
         return {f"{name}_loss": loss, f"{name}_perplexity": perplexity(loss), f"{name}_bits_per_byte": bits}
 
     def _by_length(self, model: DecoderModel) -> dict[str, float]:
-        """The test loss in blocks of other lengths than the trained one, as far as the positions reach."""
-        losses: dict[str, float] = {}
-        for length in self.setup.measure.lengths:
-            if model.position.longest is None or length <= model.position.longest:
-                blocks = self.setup.prepared(self.base, Blocks(), length).splits["test"]
-                chosen = sample_of(blocks, self.setup.measure.length_tokens)
-                losses[f"test_loss_at_{length}"] = mean_loss(model, blocks, chosen)
-        return losses
+        """The test loss in blocks of other lengths than the trained one, as far as the positions reach: the
+        same text at every length."""
+        lengths, reach = self.setup.measure.lengths, model.position.longest
+        if not lengths:
+            return {}
+        longest = self._in_blocks(max(lengths))
+        chosen = sample_of(longest, self.setup.measure.length_tokens)
+        return {
+            f"test_loss_at_{length}": mean_loss(model, blocks, same_text(blocks, longest, chosen))
+            for length in lengths
+            if (reach is None or length <= reach) and (blocks := self._in_blocks(length))
+        }
+
+    def _in_blocks(self, length: int) -> Encoded:
+        return self.setup.prepared(self.base, Blocks(), length).splits["test"]
 
     def _curve_point(self, model: DecoderModel) -> dict[str, float]:
         tokens = self.setup.measure.curve_tokens
