@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -65,13 +66,24 @@ def test_picture_and_tables_hold_the_runs_answers(directory: Path) -> None:
     first = next(d for d in drawn if (d["arm"], d["true"], d["answer"]) == ("mean", *CLASSES[:2]))
     assert float(first["share"]) == counts[0, 1] / counts[0].sum()
     accuracies, counted = shown.tables
-    assert [float(cell.text) for cell in counted.rows[0].cells[2:]] == [n / 2 for n in counts[0]]
+    assert [cell.text for cell in counted.rows[0].cells[2:]] == [f"{n / 2:.1f}" for n in counts[0]]
     right = np.mean([answered("mean", seed).answers.accuracy.right for seed in range(2)])
     low, high = proportion_confint(round(right), ITEMS, method="wilson")
     assert accuracies.rows[0].cells[2].text == f"{low:.3f} to {high:.3f}"
     assert [row.cells[0].text for row in accuracies.rows] == ["mean", "token", "majority", "TF-IDF"]
     low, high = proportion_confint(40, ITEMS, method="wilson")
     assert accuracies.rows[0].cells[5].text == accuracies.rows[2].cells[2].text == f"{low:.3f} to {high:.3f}"
+
+
+def test_a_small_picture_is_not_enlarged_beside_large_ones(directory: Path) -> None:
+    shown = confusion(read(directory))
+    assert shown is not None
+    drawn = shown.pictures[0].wide
+    width, most = (
+        float(re.findall(what, drawn)[0]) for what in (r'viewBox="0 0 ([\d.]+) ', r"max-width:(\d+)px")
+    )
+    assert width < 800
+    assert width < most < 1.2 * width
 
 
 def test_the_page_holds_it_and_names_stay_words(directory: Path) -> None:

@@ -150,9 +150,11 @@ def _counted(study: Studied, found: list[Answered]) -> Table | None:
     classes = found[0].classes
     columns = [Column("arm", number=False), Column("true class", number=False)]
     columns += [Column(f"answered {name}") for name in classes]
+    whole = all((one.counts_SCC == one.counts_SCC[0]).all() for one in found)
+    places = 0 if whole else 1  # a mean over seeds
     rows = [
         Row(
-            (Cell(one.arm.name), Cell(name), *(Cell(numbers.plain(float(n))) for n in counts)),
+            (Cell(one.arm.name), Cell(name), *(Cell(numbers.fixed(float(n), places)) for n in counts)),
             kind_of(study, one.arm),
         )
         for one in found
@@ -196,10 +198,12 @@ def _drawn(found: list[Answered]) -> Picture:
 def _matrices(frame: Frame, data: list[dict[str, Any]], arms: list[str], classes: list[str]) -> Any:
     columns = min(len(arms), 2 if frame.narrow else 3)
     side = min(230, (frame.width - 110) // columns - 24)
-    x = alt.X(
-        "answer:N", sort=classes, axis=alt.Axis(title="answer", labelAngle=-40 if len(classes) > 2 else 0)
-    )
-    y = alt.Y("true:N", sort=classes, axis=alt.Axis(title="true class"))
+    # Names may come out wider than they were measured, by about a fifth: titles keep that much further off.
+    off = 6 + min(24, max(map(len, classes)))
+    turned = len(classes) > 2
+    below = alt.Axis(title="answer", labelAngle=-40 if turned else 0, titlePadding=off if turned else 6)
+    x = alt.X("answer:N", sort=classes, axis=below)
+    y = alt.Y("true:N", sort=classes, axis=alt.Axis(title="true class", titlePadding=off))
     base = alt.Chart()
     # One colour, more or less of it: the page can exchange it, and what is written on it, on a dark screen.
     squares = base.mark_rect(stroke=palette.FAINT, strokeWidth=1, fill=palette.WORDS["better"]).encode(

@@ -109,8 +109,14 @@ class _Looked:
     ) -> Any:
         layers = [f"layer {layer + 1}" for layer in range(self.depth)]
         dashes = [_DASHES[min(self.depth - 1 - layer, len(_DASHES) - 1)] for layer in range(self.depth)]
+        # Away from the arms' legend on its left, which may come out wider than it was measured.
         symbols = alt.Legend(
-            symbolType="stroke", symbolSize=400, columns=3, orient="bottom" if frame.narrow else "top"
+            symbolType="stroke",
+            symbolSize=400,
+            symbolOffset=0 if frame.narrow else 14,
+            labelOffset=4 if frame.narrow else 10,
+            columns=3,
+            orient="bottom" if frame.narrow else "top",
         )
         dash = alt.StrokeDash("layer:N", scale=alt.Scale(domain=layers, range=dashes), legend=symbols)
         scale = alt.Scale(domain=domain) if domain else alt.Scale(zero=True)

@@ -18,6 +18,8 @@ from attnlab.report.pictures import palette
 
 WIDE, NARROW = 900, 350  # in CSS pixels, axes and labels included
 
+_ENLARGED = 1.15  # that much at most, as on a wide screen the pictures that fill its width
+
 Datum = Mapping[str, Any]
 HATCH = "#fedcba"  # stands for the hatching of what is invalid, which Vega cannot draw
 
@@ -95,9 +97,11 @@ def picture(
 
 
 def _within_page(drawn: str) -> str:
-    """Without the fixed size, so that the style sheet sets it, and hidden from screen readers, which get
-    the label of the figure around it."""
-    return re.sub(r' width="[\d.]+" height="[\d.]+"', "", drawn, count=1)
+    """Without a fixed size, so that the style sheet sets it: as wide as there is room, but none larger beside
+    its neighbours than it was drawn."""
+    width = float(re.findall(r' width="([\d.]+)"', drawn)[0])
+    most = f' style="max-width:{_ENLARGED * width:.0f}px"'
+    return re.sub(r' width="[\d.]+" height="[\d.]+"', most, drawn, count=1)
 
 
 def as_csv(data: Sequence[Datum]) -> str:
@@ -137,6 +141,7 @@ def finished(chart: Any, title: str | list[str], subtitle: Sequence[str] = ()) -
             "labelFontSize": 11,
             "titleFontSize": 11,
             "titleFontWeight": "normal",
+            "titlePadding": 9,  # as below: labels may come out wider than they were measured
             "gridColor": palette.FAINT,
             "gridOpacity": 0.6,
             "domainColor": palette.NOISE,
