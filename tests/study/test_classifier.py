@@ -177,8 +177,16 @@ def test_a_pretrained_run_that_was_stopped_goes_on_bit_for_bit(
 def test_pretraining_is_measured_beside_the_most_frequent_word(tmp_path: Path) -> None:
     study = write_study(tmp_path, PRETRAINED.replace("steps = 8", "steps = 150"))
     ran(study, seeds=1)
-    metrics = result_of(tmp_path / "out", "pretrained")["metrics"]
+    result = result_of(tmp_path / "out", "pretrained")
+    metrics = result["metrics"]
     assert metrics["pretraining_steps"] == 150
+    cell = tmp_path / "out" / "runs" / "pretrained" / "0"
+    trained, before = (
+        Checkpoint.read(cell / f"{name}.safetensors").facts["progress"]["seconds"]
+        for name in ("checkpoint", "pretraining")
+    )
+    assert before > 0
+    assert result["seconds"] == pytest.approx(trained + before)  # what a run costs is all of it
     assert metrics["masked_test_loss"] < metrics["most_frequent_word_loss"]
     assert "Hidden words of held-out texts" in write_report(tmp_path / "out").read_text("utf-8")
 

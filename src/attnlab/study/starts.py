@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,14 @@ class Cell:
     observer: CellObserver
 
 
+@dataclass(frozen=True)
+class Begun:
+    """What came before the first labelled step."""
+
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    seconds: float = 0.0  # of training: it is part of what the run costs
+
+
 class Start(Part, ABC, family="start"):
     """What the encoder's weights are before the first labelled step."""
 
@@ -51,16 +59,16 @@ class Start(Part, ABC, family="start"):
         return self
 
     @abstractmethod
-    def begin(self, model: ClassifierModel, cell: Cell) -> Mapping[str, float]:
-        """Set the encoder's weights; gives back what was measured on the way."""
+    def begin(self, model: ClassifierModel, cell: Cell) -> Begun:
+        """Set the encoder's weights; gives back what was measured on the way, and how long it took."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scratch(Start):
     """Initial values."""
 
-    def begin(self, model: ClassifierModel, cell: Cell) -> Mapping[str, float]:
-        return {}
+    def begin(self, model: ClassifierModel, cell: Cell) -> Begun:
+        return Begun()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +81,7 @@ class Pretrained(Start):
     def settled(self, bfloat16: bool) -> Start:
         return replace(self, training=self.training.settled(bfloat16))
 
-    def begin(self, model: ClassifierModel, cell: Cell) -> Mapping[str, float]:
+    def begin(self, model: ClassifierModel, cell: Cell) -> Begun:
         spec, vocabulary = model.encoder.spec, cell.data.vocabulary
         masked = MaskedModel(spec, vocabulary.size, cell.seed).to(model.device)
         read = MaskedSplit(cell.data.text, self.masking, masked.mask)
@@ -105,7 +113,7 @@ class Pretrained(Start):
         facts = {"tokens": cell.tokens.plain(), "start": self.plain(), "seed": cell.seed, "measured": metrics}
         save_encoder(cell.folder / FOLDER, masked.encoder, vocabulary, facts)
         start_from(dict(masked.encoder.state_dict()), model.encoder)
-        return metrics
+        return Begun(metrics, progress.seconds)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,9 +134,9 @@ class Saved(Start):
             )
         return saved.vocabulary
 
-    def begin(self, model: ClassifierModel, cell: Cell) -> Mapping[str, float]:
+    def begin(self, model: ClassifierModel, cell: Cell) -> Begun:
         self._open(cell.base).restore(model.encoder, cell.data.vocabulary)
-        return {}
+        return Begun()
 
     def _open(self, base: Path | None) -> SavedEncoder:
         return open_encoder((base or Path()) / Path(self.directory).expanduser())

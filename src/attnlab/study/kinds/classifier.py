@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
@@ -197,7 +198,11 @@ class ClassifierBench(Bench):
             Camera(model.encoder, self._probes, folder),
             observer,
         )
-        return ended.result() if ended.diverged else self._measured(model, untrained, begun, ended, observer)
+        if ended.diverged:
+            result = ended.result()
+        else:
+            result = self._measured(model, untrained, begun.metrics, ended, observer)
+        return replace(result, seconds=result.seconds + begun.seconds)
 
     def _measured(
         self,
