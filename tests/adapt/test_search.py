@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 pytest.importorskip("optuna", reason="optuna is not here")
 
 from attnlab.adapt.search import Grid, Random, Range, Search, Tpe, Trial, Tried, search
+from attnlab.adapt.search.evenly import evenly
 from attnlab.adapt.search.trials import best_of
 from attnlab.errors import DeclarationError, RequestError
 from attnlab.training import Interrupted, Watched
@@ -46,6 +48,26 @@ def test_the_same_declaration_tries_the_same(tmp_path: Path, wanted: Search) -> 
     assert len({t.setting["rate"] for t in one}) == 6
     assert all(1e-4 <= t.setting["rate"] <= 1.0 for t in one)
     assert isinstance(one[0].setting["size"], int)
+
+
+@pytest.mark.parametrize("wanted", [Random(space=SPACE, trials=6), Tpe(space=SPACE, trials=8, first=6)])
+def test_the_first_settings_are_spread_over_the_space(tmp_path: Path, wanted: Search) -> None:
+    """A sixth of a range, on its log scale, for each of six trials; as many of either value of a list."""
+    tried = made(wanted, tmp_path)[:6]
+    parts = [int(6 * (math.log10(one.setting["rate"]) + 4) / 4) for one in tried]
+    assert sorted(parts) == [0, 1, 2, 3, 4, 5]
+    assert parts != sorted(parts)
+    assert sorted(one.setting["size"] for one in tried) == [8, 8, 8, 16, 16, 16]
+    assert wanted.spread == 6
+
+
+def test_whole_numbers_are_spread_to_both_ends() -> None:
+    space = {"layers": Range(low=1, high=4), "width": Range(low=8, high=512)}
+    settings = [evenly(space, number, 40, seed=0) for number in range(40)]
+    assert [sum(one["layers"] == n for one in settings) for n in (1, 2, 3, 4)] == [10, 10, 10, 10]
+    widths = [one["width"] for one in settings]
+    assert all(isinstance(width, int) and 8 <= width <= 512 for width in widths)
+    assert sum(width < 64 for width in widths) == 20  # a log scale: half of them below the geometric mean
 
 
 def test_a_search_goes_on_where_it_was(tmp_path: Path) -> None:

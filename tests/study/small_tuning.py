@@ -29,6 +29,7 @@ batch = 16
 optimizer = { part = "adam-w", learning_rate = 1e-2 }
 
 """
+# Far from these rates so small an encoder gives one answer for everything, and its arm is invalid.
 SEARCH = """\
 [search]
 part = "tpe"
@@ -36,7 +37,7 @@ trials = 3
 first = 2
 
 [search.space]
-learning_rate = { low = 1e-3, high = 1e-1 }
+learning_rate = { low = 4e-3, high = 1.2e-2 }
 batch = [8, 16]
 
 """

@@ -32,6 +32,11 @@ class Search(Part, family="search"):
         """How many trials there are."""
         raise TypeError(f"the search {self.name!r} does not say how many trials it makes")
 
+    @property
+    def spread(self) -> int:
+        """How many of the first trials are spread evenly over the space, whatever was tried before."""
+        return 0
+
     def sampler(self, trial: int) -> Any:
         """What chooses the setting of a trial, by its number and what was tried before."""
         raise TypeError(f"the search {self.name!r} chooses nothing")
@@ -66,7 +71,7 @@ class Grid(Search):
 
 @dataclass(frozen=True, kw_only=True)
 class Random(Search):
-    """Settings drawn evenly, on a log scale where the range says so."""
+    """Settings spread evenly, on a log scale where the range says so."""
 
     space: Space = field(default_factory=dict, hash=False)
     trials: Positive = 8
@@ -75,6 +80,10 @@ class Random(Search):
 
     @property
     def count(self) -> int:
+        return self.trials
+
+    @property
+    def spread(self) -> int:
         return self.trials
 
     def sampler(self, trial: int) -> Any:
@@ -84,17 +93,21 @@ class Random(Search):
 @dataclass(frozen=True, kw_only=True)
 class Tpe(Search):
     """Settings drawn where those that did well lie denser than those that did not (Bergstra and others 2011,
-    https://papers.nips.cc/paper/4443), after some drawn evenly."""
+    https://papers.nips.cc/paper/4443), after some spread evenly."""
 
     space: Space = field(default_factory=dict, hash=False)
     trials: Positive = 8
-    first: Positive = 4  # drawn evenly
+    first: Positive = 4  # spread evenly
     seed: Count = 0
     prune: bool = True
 
     @property
     def count(self) -> int:
         return self.trials
+
+    @property
+    def spread(self) -> int:
+        return min(self.first, self.trials)
 
     def sampler(self, trial: int) -> Any:
         return library().samplers.TPESampler(n_startup_trials=self.first, seed=self.seed_of(trial))

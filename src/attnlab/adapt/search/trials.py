@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self
 
+from attnlab.adapt.search.evenly import evenly
 from attnlab.adapt.search.search import Search, library
 from attnlab.adapt.search.space import Range, decoded, encoded
 from attnlab.errors import StoreError
@@ -129,6 +130,8 @@ def _begin(study: Any, wanted: Search, number: int) -> None:
     optuna = library()
     aside = optuna.create_study(direction=study.direction.name.lower(), sampler=wanted.sampler(number))
     aside.add_trials(study.get_trials(deepcopy=False))
+    if number < wanted.spread:
+        aside.enqueue_trial(evenly(wanted.space, number, wanted.spread, wanted.seed))
     aside.ask(_distributions(wanted))
     study.add_trial(aside.get_trials(deepcopy=False)[-1])
 
