@@ -33,8 +33,8 @@ PATIENCE = 1800.0  # seconds without a sign of life after which a worker counts 
 _LOOK = 10.0  # seconds of silence from all of them before someone looks whether one hangs
 _BUSY_WAIT = 2.0  # seconds before a cell that another process holds is tried again
 # Memory that was freed stays with a worker. Models of transformers make every gradient anew, and the C
-# library gives arrays of that size back to the system at once: fetching them again was a seventh of the time
-# of tuning a 22 M encoder. Other C libraries do not read these.
+# library gives arrays of that size back to the system at once: fetching them again was a tenth of the
+# processor time of tuning a 22 M encoder (0.67 against 0.61 s a step). Other C libraries do not read these.
 _KEEPS_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(1 << 30), "MALLOC_TRIM_THRESHOLD_": str(2**31 - 1)}
 
 
