@@ -123,7 +123,8 @@ def test_it_goes_on_bit_for_bit_wherever_it_was_stopped(
     """Stopped again and again: while the teacher writes, while the student learns, while it writes."""
     monkeypatch.setenv("ATTNLAB_CACHE", str(tmp_path / "cache"))
     study = load_study(made / "tiny.toml")
-    store = Store.open_for(study, tmp_path / "out", {"environment": {}})
+    store = Store(tmp_path / "out")
+    store.open_for(study, {"environment": {}})
     cell, stops = Cell("teacher's", 1), 0
     while store.result(cell) is None:
         wish = _After(9)

@@ -105,7 +105,8 @@ def test_a_checkpoint_of_two_is_gone_on_from_by_one(folder: Path) -> None:
 
 def test_a_run_that_may_be_more_than_one_training_is_refused(folder: Path) -> None:
     study = load_study("speeches-classifier")
-    store = Store.open_for(study, folder / "out", {})
+    store = Store(folder / "out")
+    store.open_for(study, {})
     with pytest.raises(RequestError, match="a run of the kind 'classifier' may be more than one training"):
         Ranks().run(store, [Cell(study.baseline.name, 0)], {"threads": 1}, Silent())
 

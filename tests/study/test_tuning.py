@@ -86,7 +86,8 @@ def test_an_interrupted_study_ends_at_the_same_numbers(place: Path, after: int) 
     again = load_study(declared(place, text)).with_seeds(1)
     from attnlab.study.store import Store
 
-    store = Store.open_for(again, place / "cut", {"environment": {}})
+    store = Store(place / "cut")
+    store.open_for(again, {"environment": {}})
     cell = Cell("full", 0)
     outcome = Workplace(store, store.study(), 0.0).work_on(cell, lambda event, about: None, _Stops(after))
     assert outcome == "interrupted"
