@@ -18,8 +18,8 @@ import tempfile
 from pathlib import Path
 
 # Compiled and linked apart: linking with -ffast-math would make the whole process flush denormal numbers.
-_SHARED = Path(__file__).with_name("threads.h")  # what any of them may include
-_COMPILE = ("-O3", "-march=native", "-ffast-math", "-std=c++17", "-fPIC", f"-I{_SHARED.parent}", "-c")
+_SHARED = Path(__file__).parent  # of what any of them may include
+_COMPILE = ("-O3", "-march=native", "-ffast-math", "-std=c++17", "-fPIC", f"-I{_SHARED}", "-c")
 _LINK = ("-shared", "-pthread")
 
 
@@ -46,7 +46,7 @@ def _cache() -> Path:
 
 def _fingerprint(source: Path, compiler: str) -> str:
     about = [compiler, *_COMPILE, *_LINK, platform.machine(), _processor()]
-    files = [source, _SHARED, *sorted(source.parent.glob("*.h"))]  # what it may include
+    files = [source, *sorted(_SHARED.glob("*.h")), *sorted(source.parent.glob("*.h"))]
     texts = b"".join(file.read_bytes() for file in files)
     return hashlib.sha256(texts + "\n".join(about).encode()).hexdigest()[:16]
 

@@ -11,57 +11,26 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
-#include <new>
 #include <vector>
 
 #include "threads.h"
+#include "vectors.h"
 
 namespace {
 
 #if defined(__AVX512F__)
-constexpr int LANES = 16, COLUMNS = 4;
+constexpr int COLUMNS = 4;
 #elif defined(__AVX__)
-constexpr int LANES = 8, COLUMNS = 2;
+constexpr int COLUMNS = 2;
 #else
-constexpr int LANES = 4, COLUMNS = 4;
+constexpr int COLUMNS = 4;
 #endif
 constexpr int ROWS = 4;  // of a block in registers; COLUMNS vectors wide
 constexpr int64_t STRIP = 64, TILE = 96;
 constexpr float LOWEST = -3e38f;
 constexpr float SAFE = 60.0f;  // the largest logit whose exponential, summed over any vocabulary, is finite
 enum { DONE, REFUSED, NO_MEMORY };  // refused: something is no number, or no word
-
-typedef float Vector __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
-typedef int32_t Whole __attribute__((vector_size(4 * LANES)));
-
-inline Vector& at(float* place) { return *reinterpret_cast<Vector*>(place); }
-inline const Vector& at(const float* place) { return *reinterpret_cast<const Vector*>(place); }
-
-// The compiler may neither load a value again nor reckon with where it comes from.
-inline void keep(Vector& x) {
-#if defined(__x86_64__)
-    asm("" : "+v"(x));
-#elif defined(__aarch64__)
-    asm("" : "+w"(x));
-#else
-    asm("" : "+m"(x));
-#endif
-}
-
-// Memory that begins where a cache line does: a load across two takes twice as long.
-template <typename T>
-struct OnLines {
-    typedef T value_type;
-    T* allocate(size_t n) {
-        void* place = std::aligned_alloc(64, (n * sizeof(T) + 63) / 64 * 64);
-        if (!place) throw std::bad_alloc();
-        return static_cast<T*>(place);
-    }
-    void deallocate(T* place, size_t) { std::free(place); }
-};
-typedef std::vector<float, OnLines<float>> Floats;
 
 // A block of c = a·b, or what is added to it: ROWS rows, C vectors wide, over K. Two strides say where an element of
 // a stands. A function of its own, so that it has all registers for itself.
@@ -100,31 +69,6 @@ inline void product(int64_t width, int64_t K, const float* a, int64_t a_row, int
         case 2: block<2, add>(K, a, a_row, a_step, b + j, b_step, c + j, c_row); break;
         case 1: block<1, add>(K, a, a_row, a_step, b + j, b_step, c + j, c_row); break;
     }
-}
-
-// e^x to within two units of the last place for x up to 88, and 0 below -87.
-inline Vector power_of_e(Vector x) {
-    const Vector lowest = Vector{} - 87.0f;
-    const auto gone = x < lowest;
-    x = gone ? lowest : x;
-    const Vector magic = Vector{} + 12582912.0f;  // with 1.5·2^23 added, a number's whole part is its last bits
-    Vector shifted = x * 1.44269504f + magic;
-    keep(shifted);
-    const Vector n = shifted - magic;
-    const Vector r = x - n * 0.693359375f + n * 2.12194440e-4f;  // x - n·ln 2, with ln 2 in two parts
-    Vector p = Vector{} + 1.9875691500e-4f;
-    p = p * r + 1.3981999507e-3f;
-    p = p * r + 8.3334519073e-3f;
-    p = p * r + 4.1665795894e-2f;
-    p = p * r + 1.6666665459e-1f;
-    p = p * r + 5.0000001201e-1f;
-    p = p * r * r + r + 1.0f;
-    Whole bits;
-    std::memcpy(&bits, &shifted, sizeof bits);
-    bits = (bits << 23) + (127 << 23);  // 2^n
-    Vector power;
-    std::memcpy(&power, &bits, sizeof power);
-    return gone ? Vector{} : p * power;
 }
 
 struct Sizes {

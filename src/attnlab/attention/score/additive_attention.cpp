@@ -109,7 +109,7 @@ struct Attending {
         for (int64_t s = begin; s < beyond; s += LANES) {
             const uint8_t *seen = &seen_P[s], *real = &real_P[s];
             float* const x = &weights_P[s];
-            at(x) = power_of_e(at(x) - best);
+            at(x) = power_or_nan(at(x) - best);
             for (int64_t m = 0; m < LANES; ++m) x[m] = seen[m] & real[m] ? x[m] : 0.0f;
             for (int64_t m = 0; m < LANES; ++m) sum += x[m];
         }

@@ -13,55 +13,20 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
-#include <new>
 #include <vector>
 
 #include "threads.h"
+#include "vectors.h"
 
 namespace {
 
 constexpr float LARGEST = 20.0f;  // e^(2·20)·e^(2·20) still fits, and tanh(20) is 1 to the last bit
 constexpr float BEYOND = 1e30f, LOWEST = -3e38f;  // of arguments, of which two have a finite sum; and of scores
 constexpr uint32_t INFINITE = 0x7F800000, NO_NUMBER = 0x7FC00000;  // as bits
-constexpr int64_t LANES = 16;
 constexpr int64_t THREAD = 1 << 18;  // pairs times hidden units for which another thread pays
 
-// Memory that begins where a cache line does: a load across two takes twice as long.
-template <typename T>
-struct OnLines {
-    typedef T value_type;
-    T* allocate(size_t n) {
-        void* place = std::aligned_alloc(64, (n * sizeof(T) + 63) / 64 * 64);
-        if (!place) throw std::bad_alloc();
-        return static_cast<T*>(place);
-    }
-    void deallocate(T* place, size_t) { std::free(place); }
-};
-typedef std::vector<float, OnLines<float>> Floats;
-typedef float Vector __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
-typedef int32_t Whole __attribute__((vector_size(4 * LANES), may_alias));
 typedef uint32_t Hash __attribute__((vector_size(4 * LANES)));
-
-inline Vector& at(float* place) { return *reinterpret_cast<Vector*>(place); }
-inline const Vector& at(const float* place) { return *reinterpret_cast<const Vector*>(place); }
-
-// The compiler may not reckon with where a value comes from: x + y - y is not x.
-inline void keep(Vector& x) {
-#if defined(__AVX512F__)
-    asm("" : "+v"(x));
-#else
-    asm("" : "+m"(x));  // wider than what the processor has
-#endif
-}
-
-template <typename To, typename From>
-inline To bits_of(From x) {
-    To same;
-    std::memcpy(&same, &x, sizeof same);
-    return same;
-}
 
 inline int64_t filled(int64_t n) { return (n + LANES - 1) / LANES * LANES; }
 
@@ -87,35 +52,22 @@ inline Vector nothing_of(Vector x) {
     return same;
 }
 
-// e^x to within two units of the last place for x up to 88, and 0 below -87; NaN of NaN.
-inline Vector power_of_e(Vector x) {
-    const Vector nothing = nothing_of(x);
-    const auto gone = x < -87.0f;
-    x = gone ? Vector{} - 87.0f : x;
-    const Vector magic = Vector{} + 12582912.0f;  // with 1.5·2^23 added, a number's whole part is its last bits
-    Vector shifted = x * 1.44269504f + magic;
-    keep(shifted);
-    const Vector n = shifted - magic;
-    Vector r = x - n * 0.693359375f;  // x - n·ln 2, with ln 2 in two parts, of which the first product is exact
-    keep(r);
-    r += n * 2.12194440e-4f;
-    Vector p = Vector{} + 1.9875691500e-4f;
-    p = p * r + 1.3981999507e-3f;
-    p = p * r + 8.3334519073e-3f;
-    p = p * r + 4.1665795894e-2f;
-    p = p * r + 1.6666665459e-1f;
-    p = p * r + 5.0000001201e-1f;
-    p = p * r * r + r + 1.0f;
-    const Whole bits = (reinterpret_cast<Whole&>(shifted) << 23) + (127 << 23);  // 2^n
-    return (gone ? Vector{} : p * reinterpret_cast<const Vector&>(bits)) + nothing;
-}
+// e^x, and NaN of NaN.
+inline Vector power_or_nan(Vector x) { return power_of_e(x) + nothing_of(x); }
 
 // e^(2a + 2c), from exponentials or, where one would be too large, from the arguments. e^88 is the last that fits.
 template <bool large, typename A>
 inline Vector power(A a, Vector c) {
     if (!large) return a * c;
     const Vector both = a + c;
-    return power_of_e((both < 80.0f ? both : Vector{} + 80.0f) + nothing_of(both));
+    return power_or_nan((both < 80.0f ? both : Vector{} + 80.0f) + nothing_of(both));
+}
+
+// 1/x to its last bit: what the compiler makes of a division here may be off by some.
+inline Vector reciprocal(Vector x) {
+    Vector r = 1.0f / x;
+    keep(r);
+    return r + r * (1.0f - x * r);
 }
 
 // One row's pairs. What it takes of a and c is either exponentials or arguments, as the formula wants them.
@@ -164,7 +116,7 @@ struct Row {
 
     void ready(Floats& x_ti, const std::vector<int64_t>& strange) const {
         if (!large)
-            for (size_t k = 0; k < x_ti.size(); k += LANES) at(&x_ti[k]) = power_of_e(at(&x_ti[k]));
+            for (size_t k = 0; k < x_ti.size(); k += LANES) at(&x_ti[k]) = power_or_nan(at(&x_ti[k]));
         for (int64_t t : strange) std::fill_n(&x_ti[t * n.i], n.i, bits_of<float>(NO_NUMBER));
     }
 
@@ -194,7 +146,7 @@ struct Row {
             const Vector a = at(&a_Ti[t * n.i + k]);
             Vector of_a{}, of_w{};
             for (int64_t s = first; s < last; ++s) {
-                const Vector e = power<large>(a, at(&c_Si[s * n.i + k])), r = 1.0f / (1.0f + e);
+                const Vector e = power<large>(a, at(&c_Si[s * n.i + k])), r = reciprocal(1.0f + e);
                 const Vector of_r = grad[s] * r, slope = of_r * (e * r);
                 of_a += slope;
                 of_w += grad[s] - 2.0f * of_r;
