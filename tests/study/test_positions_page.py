@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from attnlab.study.declaration import plain_from_text, study_from_plain
+from attnlab.study.declaration import load_study, plain_from_text, study_from_plain
 from attnlab.study.study import Study
 
 PAGE = (Path(__file__).parents[2] / "docs" / "positions.md").read_text(encoding="utf-8")
@@ -17,13 +17,15 @@ def _declared(folder: str) -> Study:
     return study_from_plain(plain, source="docs/positions.md", base=None)
 
 
-def test_the_arms_of_the_table_are_those_declared() -> None:
-    named = {"learned": "learned", "sinusoidal": "sinusoidal"}
-    named |= {"ALiBi": "ALiBi, a slope per head", "ALiBi, one slope": "ALiBi, one slope for all"}
-    rows = re.findall(r"^\| ([^|\n]+?) \| \d", PAGE, re.MULTILINE)
-    assert [row for row in rows if row != "arm"] == [
-        named[arm.name] for arm in _declared("speeches").arms
-    ] * 2
+def test_the_arms_of_the_tables_are_those_declared() -> None:
+    """Twice on the speeches, and twice on the embedded corpus: as they were judged, and by length."""
+    slopes = {"ALiBi": "ALiBi, a slope per head", "ALiBi, one slope": "ALiBi, one slope for all"}
+    embedded = load_study("positions")
+    for text, study in zip(
+        PAGE.split("## On the embedded corpus"), (_declared("speeches"), embedded), strict=True
+    ):
+        rows = [row for row in re.findall(r"^\| ([^|\n]+?) \|", text, re.MULTILINE) if row != "arm"]
+        assert rows == [slopes.get(arm.name, arm.name) for arm in study.arms] * 2
 
 
 def test_the_sizes_are_those_of_the_page(shared_data: Path) -> None:
