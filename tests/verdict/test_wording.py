@@ -72,3 +72,12 @@ def test_equivalence_of_a_larger_difference_gives_the_difference() -> None:
     verdict = judge(baseline, arm, margin=0.05)
     assert verdict.verdict == "equivalent"
     assert verdict.reason.startswith("the loss is 0.003 higher, and by")
+
+
+def test_what_rounding_left_of_no_difference_is_called_none() -> None:
+    """Shares of right answers that come out even over the seeds: their mean is not always 0.0."""
+    baseline = np.array([[0.1, 0.2, 0.4], [0.3, 0.7, 0.1], [0.6, 0.2, 0.9]])
+    arm = baseline + np.array([[0.1, 0.0, -0.3], [0.2, -0.1, 0.3], [-0.2, 0.3, -0.3]])
+    assert 0 < abs((arm - baseline).mean()) < 1e-12
+    reason = judge(baseline, arm, margin=0.01).reason
+    assert "the loss is the same, but by 3 seeds" in reason

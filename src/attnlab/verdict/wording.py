@@ -39,9 +39,9 @@ def basis(pairs: Pairs) -> str:
     return f"{count(pairs.seeds, 'seed')} and {count(pairs.documents, 'document')}"
 
 
-def gap(effect: float, metric: Metric) -> str:
-    """`loss is 0.02 lower`."""
-    if effect == 0:
+def gap(effect: float, metric: Metric, pairs: Pairs) -> str:
+    """`loss is 0.02 lower`; what rounding left of nothing is nothing."""
+    if abs(effect) <= pairs.rounding:
         return f"the {metric.name} is the same"
     return f"the {metric.name} is {number(abs(effect))} {'lower' if effect < 0 else 'higher'}"
 
@@ -61,13 +61,13 @@ def differs(effect: float, ci: tuple[float, float], margin: float, metric: Metri
         small = (
             f"; this is smaller than the margin of {number(margin)}, under which a difference does not matter"
         )
-    return f"{gap(effect, metric)} (somewhere from {reach(*ci)}), by {basis(pairs)}{small}"
+    return f"{gap(effect, metric, pairs)} (somewhere from {reach(*ci)}), by {basis(pairs)}{small}"
 
 
 def equivalent(effect: float, margin: float, metric: Metric, pairs: Pairs) -> str:
     size = pairs.rounding / ROUNDING  # of what was measured, in either arm
-    seen = gap(effect, metric)
-    if 0 < abs(effect) < PRACTICALLY_NONE * size:
+    seen = gap(effect, metric, pairs)
+    if pairs.rounding < abs(effect) < PRACTICALLY_NONE * size:
         direction = "lower" if effect < 0 else "higher"
         seen = f"practically no difference in the {metric.name} ({number(abs(effect))} {direction})"
     return f"{seen}, and by {basis(pairs)} the true difference is smaller than the margin of {number(margin)}"
@@ -83,7 +83,7 @@ def identical(pairs: Pairs) -> str:
 def undecided(
     effect: float, ci: tuple[float, float], metric: Metric, pairs: Pairs, needed: Needed, margin: float
 ) -> str:
-    seen = f"{gap(effect, metric)}, but by {basis(pairs)} anything from {reach(*ci)} is possible"
+    seen = f"{gap(effect, metric, pairs)}, but by {basis(pairs)} anything from {reach(*ci)} is possible"
     return f"{seen}; {_remedy(needed, pairs, margin)}"
 
 
@@ -107,7 +107,7 @@ def one_seed(pairs: Pairs, metric: Metric) -> str:
     if pairs.identical:
         return f"one seed, and not one value differs; does the change reach the model? {ONE_SEED_LACKS}"
     why = "every seed gave the very same numbers, so they count as one" if pairs.seeds > 1 else "one seed"
-    return f"{gap(pairs.effect, metric)}, but {why}: {ONE_SEED_LACKS}"
+    return f"{gap(pairs.effect, metric, pairs)}, but {why}: {ONE_SEED_LACKS}"
 
 
 ONE_SEED_LACKS = "another seed could turn it round, and one seed cannot tell how far seeds move the result"
