@@ -55,8 +55,9 @@ def requests(browser: Any) -> list[str]:
 
 
 def strangers(browser: Any, *ours: str) -> list[str]:
-    """Those that are neither the page itself nor held by it."""
-    return [url for url in requests(browser) if not url.startswith(("file:", "data:", "blob:", *ours))]
+    """Those that are neither the page itself nor held by it, nor of the browser (its first, empty page)."""
+    own = ("file:", "data:", "blob:", "chrome:", *ours)
+    return [url for url in requests(browser) if not url.startswith(own)]
 
 
 def axe(browser: Any) -> list[tuple[str, str, str]]:

@@ -25,8 +25,8 @@ def test_licences_are_those_that_the_packages_name() -> None:
 
 
 def _installed(name: str) -> bool:
+    """By itself: setuptools, once loaded, has packages of its own stand among them."""
     try:
-        distribution(name)
+        return "_vendor" not in str(distribution(name).locate_file(""))
     except PackageNotFoundError:
         return False
-    return True
