@@ -178,13 +178,17 @@ def at_hand(url: str, cell: Cell, stop_file: str) -> Iterator[Path | None]:
         mirror.fetch(mirror.names(name))
     over = threading.Event()
 
+    def hear() -> None:
+        if mirror.has(stop_file):
+            (root / stop_file).touch()
+
     def again() -> None:
         while not over.wait(SEND_SECONDS):
             with contextlib.suppress(StoreError, OSError):  # what could not be sent now is sent the next time
                 mirror.send_changed(name)
-                if mirror.has(stop_file):
-                    (root / stop_file).touch()
+                hear()
 
+    hear()  # who begins after all were asked to stop has no time to begin
     thread = threading.Thread(target=again, daemon=True)
     thread.start()
     try:
