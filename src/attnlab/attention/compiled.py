@@ -15,6 +15,7 @@ import platform
 import shutil
 import subprocess
 import tempfile
+import warnings
 from pathlib import Path
 
 # Compiled and linked apart: linking with -ffast-math would make the whole process flush denormal numbers.
@@ -38,6 +39,15 @@ def library(source: Path) -> ctypes.CDLL | str:
         return f"{compiler} could not compile {source.name}: {error.stderr.strip().splitlines()[-1:]}"
     except OSError as error:
         return f"{source.name} could not be compiled or loaded: {error}"
+
+
+def library_or_warning(source: Path, without: str) -> ctypes.CDLL | None:
+    """The compiled file; None where it cannot be had, with a warning that says how things go without."""
+    made = library(source)
+    if isinstance(made, str):
+        warnings.warn(f"{without}: {made}", stacklevel=3)
+        return None
+    return made
 
 
 def _cache() -> Path:

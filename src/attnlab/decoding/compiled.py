@@ -9,7 +9,6 @@ Shapes: B continuations, T tokens, C places in the cache, D width, F width of th
 from __future__ import annotations
 
 import ctypes
-import warnings
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -36,9 +35,11 @@ class _Sizes(ctypes.Structure):
 @cache
 def kernel() -> ctypes.CDLL | None:
     """The compiled kernel; None, said once, where it cannot be had."""
-    made = compiled.library(Path(__file__).with_name("decoder_kernel.cpp"))
-    if isinstance(made, str):
-        warnings.warn(f"texts are written by PyTorch, about half as fast: {made}", stacklevel=2)
+    made = compiled.library_or_warning(
+        Path(__file__).with_name("decoder_kernel.cpp"),
+        "texts are written by PyTorch, about half as fast",
+    )
+    if made is None:
         return None
     pointer, number = ctypes.c_void_p, ctypes.c_int64
     sizes = ctypes.POINTER(_Sizes)

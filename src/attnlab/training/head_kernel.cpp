@@ -19,14 +19,7 @@
 
 namespace {
 
-#if defined(__AVX512F__)
-constexpr int COLUMNS = 4;
-#elif defined(__AVX__)
-constexpr int COLUMNS = 2;
-#else
-constexpr int COLUMNS = 4;
-#endif
-constexpr int ROWS = 4;  // of a block in registers; COLUMNS vectors wide
+constexpr int ROWS = 4, COLUMNS = LANES == 8 ? 2 : 4;  // of a block in registers; columns are vectors
 constexpr int64_t STRIP = 64, TILE = 96;
 constexpr float LOWEST = -3e38f;
 constexpr float SAFE = 60.0f;  // the largest logit whose exponential, summed over any vocabulary, is finite

@@ -10,7 +10,6 @@ Shapes: N tokens, D model width, filled up to whole lines, V vocabulary.
 from __future__ import annotations
 
 import ctypes
-import warnings
 from functools import cache
 from pathlib import Path
 
@@ -28,9 +27,11 @@ _REFUSED, _NO_MEMORY = 1, 2  # what it may answer
 @cache
 def kernel() -> ctypes.CDLL | None:
     """The compiled kernel; None, said once, where it cannot be had."""
-    made = compiled.library(Path(__file__).with_suffix(".cpp"))
-    if isinstance(made, str):
-        warnings.warn(f"the head's loss runs in PyTorch, up to three times slower: {made}", stacklevel=2)
+    made = compiled.library_or_warning(
+        Path(__file__).with_suffix(".cpp"),
+        "the head's loss runs in PyTorch, up to three times slower",
+    )
+    if made is None:
         return None
     made.head_losses.argtypes = [ctypes.c_void_p] * 6 + [ctypes.c_int64] * 4
     return made

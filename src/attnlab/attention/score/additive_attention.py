@@ -10,7 +10,6 @@ Shapes: B batch, H heads, T queries, S keys, h hidden units of the score, d head
 from __future__ import annotations
 
 import ctypes
-import warnings
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -34,9 +33,11 @@ def takes(*tensors: Tensor) -> bool:
 @cache
 def kernel() -> ctypes.CDLL | None:
     """The compiled kernel; None, said once, where it cannot be had."""
-    made = compiled.library(Path(__file__).with_suffix(".cpp"))
-    if isinstance(made, str):
-        warnings.warn(f"additive attention runs in stages, which takes longer: {made}", stacklevel=2)
+    made = compiled.library_or_warning(
+        Path(__file__).with_suffix(".cpp"),
+        "additive attention runs in stages, which takes longer",
+    )
+    if made is None:
         return None
     pointer, number = ctypes.c_void_p, ctypes.c_int64
     made.attend_forward.argtypes = [pointer] * 7 + [number] * 9

@@ -11,7 +11,6 @@ Shapes: B batch, H heads, T queries, S keys, h hidden units of the score.
 from __future__ import annotations
 
 import ctypes
-import warnings
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -48,9 +47,11 @@ def additive_pairs(a_BHTh: Tensor, c_BHSh: Tensor, w_h: Tensor) -> Tensor:
 @cache
 def kernel() -> ctypes.CDLL | None:
     """The compiled kernel; None, said once, where it cannot be had."""
-    made = compiled.library(Path(__file__).with_name("additive_kernel.cpp"))
-    if isinstance(made, str):
-        warnings.warn(f"additive attention runs in PyTorch, some three times slower: {made}", stacklevel=2)
+    made = compiled.library_or_warning(
+        Path(__file__).with_name("additive_kernel.cpp"),
+        "additive attention runs in PyTorch, some three times slower",
+    )
+    if made is None:
         return None
     pointer, number = ctypes.c_void_p, ctypes.c_int64
     made.additive_forward.argtypes = [pointer] * 4 + [number] * 5
